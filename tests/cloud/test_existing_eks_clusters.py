@@ -121,7 +121,7 @@ def test_missing_or_wrong_parts_are_reported_before_anything_is_created(world: C
     assert "cluster-parts-needs-eks-pod-identity-agent" in first.stdout + first.stderr
     assert "does not exist" in first.stdout + first.stderr
     assert second.returncode == 1
-    assert "ExistingKarpenter karpenter: Karpenter in kube-system/their-karpenter is told the cluster's name other" in second.stdout
+    assert "ExistingKarpenter karpenter: Karpenter in kube-system/their-karpenter has the cluster's name other" in second.stdout
     assert "has no interruption queue" in second.stdout
     assert "Traceback" not in first.stdout + first.stderr + second.stdout + second.stderr
     assert {event.operation for event in world.cloud.events()} == {"read", "credentials"}

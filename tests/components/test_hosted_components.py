@@ -63,7 +63,7 @@ def refusal(component: str, inputs: dict[str, Any]) -> dict[str, str]:
     return {each["property_path"]: each["reason"] for each in refused.value.errors} or {"": refused.value.message}
 
 
-def test_every_component_is_called_here() -> None:
+def test_every_component_is_constructed_here() -> None:
     assert sorted(each.__name__ for each in hosted()) == sorted(calls_of_all())
 
 
@@ -85,7 +85,7 @@ def test_it_is_the_same_from_the_wire_as_from_python(component: Any) -> None:
 
 
 @pytest.mark.parametrize("component", hosted(), ids=lambda each: each.__name__)
-def test_each_optional_argument_may_be_left_out_alone_and_with_all_others(component: Any) -> None:
+def test_each_optional_argument_can_be_omitted_alone_and_with_all_others(component: Any) -> None:
     """A component that needs it with the rest says so; it does not look for what may not be there."""
     kind = component.__init__.__annotations__["args"]
     args = max(calls_of_all()[component.__name__].values(), key=lambda each: len(str(each)))
@@ -150,11 +150,11 @@ def test_an_input_that_cannot_be_used_is_refused_by_its_path_with_what_it_must_b
     assert told[path].startswith(reason)
 
 
-def test_all_that_is_wrong_is_told_at_once_of_a_hosted_component() -> None:
+def test_all_problems_of_a_hosted_component_are_reported_at_once() -> None:
     assert sorted(refusal("GpuNodePool", pool() | {"pool": 1.0, "machines": 2.0, "nonsense": 3.0})) == ["machines", "nonsense", "pool"]
 
 
-def test_what_a_component_refuses_is_one_line_with_the_programs_own_names_and_no_place_in_python() -> None:
+def test_a_components_refusal_is_one_line_with_the_programs_own_names_and_no_place_in_python() -> None:
     told = refusal("GpuNodePool", pool() | {"maxNodes": 0.0})[""]
 
     assert told.startswith("gpu-pool-without-limit: GpuNodePool it has ")
@@ -165,7 +165,7 @@ def test_what_a_component_refuses_is_one_line_with_the_programs_own_names_and_no
 
 
 @pytest.mark.parametrize("of", ["resources", "types"])
-def test_everything_in_the_schema_is_described_in_words_that_hold_in_any_language(of: str) -> None:
+def test_everything_in_the_schema_is_described_in_words_for_any_language(of: str) -> None:
     """Nor is a description a block of code to an editor."""
     python = re.compile(r"Raises\s+\w*Error|Default: (?:None|True|False)\b|^ {4}", re.MULTILINE)
     for token, each in host().described_schema[of].items():
@@ -179,7 +179,7 @@ def test_everything_in_the_schema_is_described_in_words_that_hold_in_any_languag
             assert text == text.strip(), where
 
 
-def test_the_version_of_the_schema_is_that_of_the_package() -> None:
+def test_the_schema_has_the_packages_version() -> None:
     schema = host().described_schema
 
     assert (schema["name"], schema["version"]) == (PACKAGE, host().version)
@@ -204,7 +204,7 @@ def schema_of(cloud: str) -> dict[str, Any]:
     return json.loads(plugin.Plugin(cloud).schema or "")
 
 
-def test_the_package_of_a_cloud_has_its_components_and_those_of_every_cloud_with_all_types_that_they_name() -> None:
+def test_the_package_of_a_cloud_has_its_components_and_those_of_every_cloud_with_all_their_types() -> None:
     schemas = {cloud: schema_of(cloud) for cloud in ("eks", "gke")}
 
     names = {cloud: {each.rpartition(":")[2] for each in schema["resources"]} for cloud, schema in schemas.items()}
@@ -236,7 +236,7 @@ print(*sys.modules)
     assert "flexspot.infra.declaring.platforms" in ended.stdout.split()
 
 
-def test_the_plugin_loads_no_clouds_sdk_before_a_component_is_made() -> None:
+def test_the_plugin_loads_no_clouds_sdk_before_a_component_is_constructed() -> None:
     program = "import sys; from flexspot.components.hosting.plugin import Plugin; Plugin('eks'); print(*sys.modules)"
 
     loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
@@ -245,6 +245,6 @@ def test_the_plugin_loads_no_clouds_sdk_before_a_component_is_made() -> None:
     assert {each.partition(".")[0] for each in loaded} & {"pulumi_aws", "pulumi_gcp", "pulumi_kubernetes", "pydantic"} == set()
 
 
-def test_a_component_that_there_is_not_is_refused_with_those_that_there_are() -> None:
+def test_an_unknown_component_is_refused_with_the_known_ones() -> None:
     with pytest.raises(ValueError, match=r"flexspot-eks:index:GpuPool is not a component; the components are .*GpuNodePool"):
         plugin.Plugin("eks").construct("it", "flexspot-eks:index:GpuPool", {}, pulumi.ResourceOptions())

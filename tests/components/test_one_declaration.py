@@ -36,7 +36,7 @@ def of_settings(module: ModuleType, arguments: str) -> type[DescribedRecord] | N
 
 
 @pytest.mark.parametrize("arguments,model", [(GkeNodeOptionsArgs, pools.GkeNodeOptions), (EksNodeDiskArgs, pools.EksNodeDisk)])
-def test_arguments_that_settings_declare_are_all_there_and_no_others(arguments: type[Any], model: type[DescribedRecord]) -> None:
+def test_arguments_are_exactly_those_that_settings_declare(arguments: type[Any], model: type[DescribedRecord]) -> None:
     assert arguments.__annotations__.keys() == model.model_fields.keys()
 
 
@@ -67,7 +67,7 @@ def as_written(value: object) -> set[str]:
     return {each.lower() for each in number}
 
 
-def test_what_the_docstring_of_an_argument_says_is_its_default() -> None:
+def test_the_docstring_of_an_argument_has_its_default() -> None:
     found = documented_defaults()
 
     assert len(found) > 25
@@ -75,7 +75,7 @@ def test_what_the_docstring_of_an_argument_says_is_its_default() -> None:
     assert wrong == []
 
 
-def test_arguments_are_the_fields_of_records_that_have_their_names() -> None:
+def test_arguments_are_filled_from_record_fields_with_the_same_names() -> None:
     record = SimpleNamespace(pods_ready=ONE_BOOT, replicas=None, version=None, labels={})
 
     made = arguments(KueueControllerArgs, record, {"version": "0.19.0", "cpu_milli": 500}, existing=True)

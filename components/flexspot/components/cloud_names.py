@@ -1,4 +1,4 @@
-"""Names, places, tags, labels and keys as AWS and Google Cloud accept them, and the ARNs made of them."""
+"""Names, regions, tags, labels and keys as AWS and Google Cloud accept them, and ARNs."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ _HASH_LENGTH = 8
 
 
 def fitted(name: str, limit: int) -> str:
-    """`name` where it has at most `limit` characters; else its beginning, a hyphen and eight digits of its hash.
+    """Return `name`, or if it is longer than `limit`, its beginning, a hyphen and eight digits of its hash.
 
-    The result depends on nothing but the two arguments, so a name does not change from one `up` to the next; two long names that begin
-    alike stay apart. What begins with a letter and holds lower-case letters, digits and hyphens alone still does, and ends with none.
-    Raises ValueError for a limit that leaves no room for a letter before the hash.
+    The result depends only on the two arguments, so a name does not change from one `up` to the next, and two long names with the same
+    beginning stay different. If a name begins with a letter and has only lower-case letters, digits and hyphens, so does the result, and it
+    does not end with a hyphen. Raises ValueError for a limit that leaves no room for a letter before the hash.
     """
     if limit < _HASH_LENGTH + 2:
         raise ValueError(f"{name!r} cannot be fitted into {limit} characters: {_HASH_LENGTH + 2} are the least")
@@ -43,17 +43,20 @@ def fitted(name: str, limit: int) -> str:
 
 
 ROLE_NAME_LENGTH = 64
-"""Of IAM roles (IAM user guide, quotas). An EKS cluster's name has up to 100 characters, so names made of it are fitted."""
+"""Maximum length of a role's name (IAM user guide, quotas). Names built from an EKS cluster's name, up to 100 characters, are fitted."""
 
 DISCOVERY_TAG = "karpenter.sh/discovery"
-"""By which Karpenter's node classes find subnets and security groups; its value is the cluster's name."""
+"""Tag by which Karpenter's node classes find subnets and security groups. Its value is the cluster's name."""
 
 _ACCOUNT = re.compile(r"\d{12}")
 
 
 @dataclass(frozen=True)
 class EksPlace:
-    """Where everything of a stack is, in AWS's words, and the tags of all that has tags. The last two are those of RoleOptionsArgs."""
+    """Cluster, account and region of a stack's resources, and the tags of every resource that can have tags.
+
+    `iam_path` and `permissions_boundary` are those of RoleOptionsArgs.
+    """
 
     cluster: str
     account: str
@@ -65,24 +68,24 @@ class EksPlace:
 
 
 def check_form(where: str, value: str, pattern: str) -> None:
-    """Raises ValueError, beginning with `where`, for a value that is not of one of the forms of flexspot.capacity.values.names."""
+    """Raise ValueError, beginning with `where`, for a value that does not match `pattern`, one of flexspot.capacity.values.names."""
     if not re.fullmatch(pattern, value):
         raise ValueError(f"{where} is {value!r}; it must be {FORMS[pattern]}")
 
 
 def check_cluster_name(where: str, cluster: str) -> None:
-    """Raises ValueError for what cannot be the name of an EKS cluster."""
+    """Raise ValueError if `cluster` cannot be the name of an EKS cluster."""
     check_form(f"{where} cluster", cluster, EKS_CLUSTER)
 
 
 def check_choice(where: str, value: str, allowed: list[str]) -> None:
-    """Raises ValueError, beginning with `where`, for a value that is none of those allowed."""
+    """Raise ValueError, beginning with `where`, if a value is not one of those allowed."""
     if value not in allowed:
         raise ValueError(f"{where} is {value!r}; allowed: {', '.join(allowed)}; choose one of them")
 
 
 def check_place(where: str, account: str, partition: str, region: str) -> None:
-    """Raises ValueError for an account, a partition or a region that AWS does not have, and for a region of another partition."""
+    """Raise ValueError for an account, partition or region that cannot exist, and for a region of another partition."""
     if not _ACCOUNT.fullmatch(account):
         raise ValueError(
             f"{where} account is {account!r}; it must be an account's id, 12 digits, in quotes; `aws sts get-caller-identity` shows it"
@@ -97,12 +100,12 @@ def check_place(where: str, account: str, partition: str, region: str) -> None:
 
 
 def cluster_arn(partition: str, region: str, account: str, cluster: str) -> str:
-    """The ARN of an EKS cluster, which is known before the cluster is there."""
+    """Return the ARN of an EKS cluster, which is known before the cluster exists."""
     return f"arn:{partition}:eks:{region}:{account}:cluster/{cluster}"
 
 
 def managed_policy(partition: str, policy: str) -> str:
-    """The ARN of a policy of AWS's own; `policy` with its path, if it has one."""
+    """Return the ARN of a policy that AWS manages. `policy` includes its path, if it has one."""
     return f"arn:{partition}:iam::aws:policy/{policy}"
 
 
@@ -114,31 +117,31 @@ SECURITY_GROUP_NAME_CHARACTERS = 255
 
 NAMESPACE = "kube-system"
 SERVICE_ACCOUNT = "karpenter"
-"""Where the controller runs and as whom: the release puts it there, and its pod identity is bound to it."""
+"""Namespace and service account of Karpenter's controller. The release uses them, and its pod identity is bound to them."""
 
 
 def node_role_name(cluster: str) -> str:
-    """The name of the role of Karpenter's nodes, which their EC2NodeClass and the controller's permission to pass it name."""
+    """Return the name of the role of Karpenter's nodes. Their EC2NodeClass and the controller's permission to pass the role use it."""
     return fitted(f"KarpenterNodeRole-{cluster}", ROLE_NAME_LENGTH)
 
 
 def controller_role_name(cluster: str) -> str:
-    """The name of the controller's role."""
+    """Return the name of the controller's role."""
     return fitted(f"KarpenterControllerRole-{cluster}", ROLE_NAME_LENGTH)
 
 
 def controller_policy_name(policy: str, cluster: str) -> str:
-    """The name of one of the controller's managed policies, such as that of NodeLifecycle; as Karpenter's own template names them."""
+    """Return the name of one of the controller's managed policies, such as NodeLifecycle, as Karpenter's template names it."""
     return fitted(f"KarpenterController{policy}Policy-{cluster}", POLICY_NAME_CHARACTERS)
 
 
 def queue_name(cluster: str) -> str:
-    """The name of the interruption queue: the cluster's."""
+    """Return the name of the interruption queue, which is the cluster's."""
     return fitted(cluster, QUEUE_NAME_CHARACTERS)
 
 
 def rule_name(cluster: str, event: str) -> str:
-    """The name of the rule that sends one kind of event, such as rebalance, to the queue."""
+    """Return the name of the rule that sends one kind of event, such as rebalance, to the queue."""
     return fitted(f"{cluster}-{event}", RULE_NAME_CHARACTERS)
 
 
@@ -149,9 +152,9 @@ _KEY = re.compile(AWS_KEY)
 
 
 def check_aws_tags(owner: str, tags: dict[str, str]) -> None:
-    """Raises ValueError for a tag that AWS refuses.
+    """Raise ValueError for a tag that AWS would reject.
 
-    The limits are those that all services share: https://docs.aws.amazon.com/tag-editor/latest/userguide/best-practices-and-strats.html
+    The limits are common to all services: https://docs.aws.amazon.com/tag-editor/latest/userguide/best-practices-and-strats.html
     """
     if len(tags) > _TAGS:
         raise ValueError(f"{owner}: tags has {len(tags)} keys; a resource has at most {_TAGS}: leave some out")
@@ -168,17 +171,17 @@ def check_aws_tags(owner: str, tags: dict[str, str]) -> None:
 
 
 def check_kms_key(owner: str, key: pulumi.Input[str] | None) -> None:
-    """Raises ValueError for a plain key that is not given by its ARN.
+    """Raise ValueError for a key that is known and is not an ARN.
 
-    A policy cannot name an alias: it is the key behind it that permissions are for. And S3 looks an alias up in the account of whoever
-    writes. https://docs.aws.amazon.com/kms/latest/developerguide/cmks-in-iam-policies.html
+    A policy cannot name an alias, because permissions are for the key behind it. S3 looks up an alias in the account that writes.
+    https://docs.aws.amazon.com/kms/latest/developerguide/cmks-in-iam-policies.html
     """
     if isinstance(key, str) and not _KEY.fullmatch(key):
         raise ValueError(f"{owner}: kms_key is {key!r}; it must be {FORMS[AWS_KEY]}: `aws kms describe-key --key-id ALIAS` shows it")
 
 
 NETWORK_NAME_LENGTH = 63
-"""Of networks, subnetworks, routers and their secondary ranges (RFC 1035)."""
+"""Maximum length of names of networks, subnetworks, routers and secondary ranges (RFC 1035)."""
 
 CLUSTER_NAME_LENGTH = 40
 ACCOUNT_ID_LENGTH = 30
@@ -187,7 +190,7 @@ _NAME = re.compile(r"[a-z]([a-z0-9-]*[a-z0-9])?")
 
 
 def check_name(where: str, name: str, longest: int, shortest: int = 1) -> None:
-    """Raises ValueError, beginning with `where`, for a name that Google Cloud would refuse."""
+    """Raise ValueError, beginning with `where`, for a name that Google Cloud would reject."""
     if not _NAME.fullmatch(name) or not shortest <= len(name) <= longest:
         raise ValueError(
             f"{where} is {name!r}; it must be {shortest} to {longest} lower-case letters, digits and hyphens, a letter first, no hyphen "
@@ -196,7 +199,7 @@ def check_name(where: str, name: str, longest: int, shortest: int = 1) -> None:
 
 
 def check_project(where: str, project: str) -> None:
-    """Raises ValueError, beginning with `where`, for what cannot be the id of a project."""
+    """Raise ValueError, beginning with `where`, if `project` cannot be the id of a project."""
     if not re.fullmatch(GCP_PROJECT, project):
         raise ValueError(
             f"{where} is {project!r}; it must be a project's id, 6 to 30 lower-case letters, digits and hyphens, not its number or its "
@@ -210,9 +213,9 @@ _LABEL_VALUE = re.compile(r"[a-z0-9_-]{0,63}")
 
 
 def check_gcp_labels(owner: str, labels: dict[str, str]) -> None:
-    """Raises ValueError for a label that Google Cloud refuses.
+    """Raise ValueError for a label that Google Cloud would reject.
 
-    The forms are those that the APIs state (such as gcp.parallelstore.Instance in pulumi_gcp), as is the number, 64 a resource.
+    The APIs state the pattern (such as gcp.parallelstore.Instance in pulumi_gcp) and the number, 64 per resource.
     """
     if len(labels) > _LABELS:
         raise ValueError(f"{owner}: labels has {len(labels)} keys; a resource has at most {_LABELS}: leave some out")

@@ -1,6 +1,6 @@
-"""AWS IAM: policy documents and how long they may be, roles and who may assume them.
+"""AWS IAM: policy documents and their length, roles and their trust policies.
 
-The documents are pure: the same text for the same arguments.
+Documents are pure: the same arguments give the same text.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pulumi_aws import eks, iam
 from flexspot.components.cloud_names import managed_policy
 
 MANAGED_POLICY_CHARACTERS = 6144
-"""The most that a managed policy may have; white space does not count.
+"""Maximum characters of a managed policy. White space does not count.
 
 Source: IAM user guide, "IAM and AWS STS quotas"; the quota cannot be raised.
 """
@@ -25,11 +25,11 @@ Source: IAM user guide, "IAM and AWS STS quotas"; the quota cannot be raised.
 VERSION = "2012-10-17"
 
 Conditions = Mapping[str, Mapping[str, str | Sequence[str]]]
-"""By operator, such as StringEquals, and by key; of several values of a key one must match."""
+"""Values by operator, such as StringEquals, and by key. If a key has several values, one must match."""
 
 
 class Statement(TypedDict):
-    """One permission, or with the effect Deny the opposite; keys and values are IAM's own."""
+    """One permission, or with the effect Deny its opposite. Keys and values are IAM's."""
 
     Sid: NotRequired[str]
     Effect: str
@@ -40,7 +40,7 @@ class Statement(TypedDict):
 
 
 class PolicyDocument(TypedDict):
-    """A policy document: what an identity may do, what may be done with a resource, or who may take a role."""
+    """A policy document: permissions of an identity, permissions for a resource, or the principals that may assume a role."""
 
     Version: str
     Id: NotRequired[str]
@@ -48,39 +48,40 @@ class PolicyDocument(TypedDict):
 
 
 def as_json(document: PolicyDocument) -> str:
-    """The document without white space, its keys in the order in which they were written: the same text every time."""
+    """Return the document without white space and with its keys in the order written, so that the text is always the same."""
     return json.dumps(document, separators=(",", ":"))
 
 
 def counted_characters(document: PolicyDocument) -> int:
-    """How many characters IAM counts: all but white space."""
+    """Return the number of characters that IAM counts: all but white space."""
     return len(re.sub(r"\s", "", as_json(document)))
 
 
 @dataclass(frozen=True)
 class GrantedRole:
-    """A role and the attachments without which it may do nothing: what uses the role waits for them."""
+    """A role and its attachments. Without them it has no permissions, so resources that use the role wait for them."""
 
     role: iam.Role
     grants: Sequence[pulumi.CustomResource]
 
 
 def service_trust(service: str, *, tags_session: bool = False) -> str:
-    """A trust policy for a service of AWS, such as eks.amazonaws.com, which may set tags of its session where policies ask for them."""
+    """Return a trust policy for an AWS service, such as eks.amazonaws.com. With `tags_session` it may also set session tags."""
     action: str | list[str] = ["sts:AssumeRole", "sts:TagSession"] if tags_session else "sts:AssumeRole"
     return _document({"Effect": "Allow", "Principal": {"Service": service}, "Action": action})
 
 
 def ec2_trust(partition: str) -> str:
-    """A trust policy for machines. In China EC2 has a name of its own (IAM's service principals by partition)."""
+    """Return a trust policy for EC2 instances. EC2 has a different name in China (IAM's service principals by partition)."""
     return service_trust("ec2.amazonaws.com.cn" if partition == "aws-cn" else "ec2.amazonaws.com")
 
 
 def pod_trust(cluster_arn: str, namespace: str, service_account: str) -> str:
-    """A trust policy for EKS Pod Identity that holds for one service account of one cluster.
+    """Return a trust policy for EKS Pod Identity that only admits one service account of one cluster.
 
-    Without the conditions, whoever may make an association in any cluster of the account could hand the role to a pod of theirs. The tags
-    are those that Pod Identity sets by itself (EKS user guide, "Create IAM role with trust policy required by EKS Pod Identity").
+    Without the conditions, anyone who may create an association in any cluster of the account could give the role to a pod. Pod Identity
+    sets
+    these tags by itself (EKS user guide, "Create IAM role with trust policy required by EKS Pod Identity").
     """
     return _document(
         {
@@ -103,13 +104,13 @@ def _document(statement: dict[str, Any]) -> str:
 
 
 def role_arn(partition: str, account: str, name: str, iam_path: str | None = None) -> str:
-    """The ARN of a role, which is known before the role is there."""
+    """Return the ARN of a role, which is known before the role exists."""
     return f"arn:{partition}:iam::{account}:role{iam_path or '/'}{name}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class RoleShape:
-    """What a role is called, who may assume it, and which of AWS's own policies it has."""
+    """A role's name, trust policy, AWS managed policies and other properties."""
 
     name: str
     description: str
@@ -122,7 +123,7 @@ class RoleShape:
 
 
 def granted_role(name: str, shape: RoleShape, parent: pulumi.Resource) -> GrantedRole:
-    """A role with its policies; `name` is its Pulumi name, and the attachments' begin with it."""
+    """Return a role with its policies. `name` is its Pulumi name and the prefix of its attachments' names."""
     child = pulumi.ResourceOptions(parent=parent)
     role = iam.Role(
         name,
@@ -135,7 +136,7 @@ def granted_role(name: str, shape: RoleShape, parent: pulumi.Resource) -> Grante
         opts=child,
     )
     grants: list[pulumi.CustomResource] = [
-        # An attachment, not managed_policy_arns: that would take away what somebody else attaches.
+        # An attachment, not managed_policy_arns, which would remove policies that others attach.
         iam.RolePolicyAttachment(
             f"{name}-{policy.rpartition('/')[2]}", role=role.name, policy_arn=managed_policy(shape.partition, policy), opts=child
         )
@@ -146,7 +147,10 @@ def granted_role(name: str, shape: RoleShape, parent: pulumi.Resource) -> Grante
 
 @dataclass(frozen=True, kw_only=True)
 class PodRoleShape:
-    """A role of a controller's pods: who they are, and its policies by the beginning of their Pulumi names, each with its name in IAM."""
+    """A role of a controller's pods.
+
+    `policies` are its policies, each with its name in IAM, by the prefix of their Pulumi names.
+    """
 
     name: str
     description: str
@@ -162,9 +166,9 @@ class PodRoleShape:
 
 
 def pod_role(name: str, shape: PodRoleShape, parent: pulumi.Resource) -> GrantedRole:
-    """A role with policies of its own that one service account takes through EKS Pod Identity; Pulumi names begin with `name`.
+    """Return a role with separate policies that one service account assumes through EKS Pod Identity. Pulumi names begin with `name`.
 
-    Among its grants is the association: what runs before it could do nothing.
+    Its grants include the association, because pods that start before it have no permissions.
     """
     child = pulumi.ResourceOptions(parent=parent)
     role = iam.Role(

@@ -1,4 +1,4 @@
-"""How something is put on a cluster, as a chart or as a pod of a controller; and how objects that are there already are read."""
+"""Helm releases, controllers of one pod, and reading objects that already exist in a cluster."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ def chart_release(  # noqa: PLR0913 -- each is one of Helm's own options
     create_namespace: bool | None = None,
     skip_crds: bool | None = None,
 ) -> Release:
-    """A release named after its chart, of which `chart` is the name in `repository` or else the whole address (oci://...).
+    """Return a release named after its chart. `chart` is its name in `repository`, or the whole address (oci://...) without a repository.
 
-    A release that fails half-way is taken back, so that the next try begins clean; it fails after ten minutes.
+    A release that fails halfway is rolled back, so that the next attempt starts clean. It fails after ten minutes.
     """
     return Release(
         name,
@@ -68,17 +68,19 @@ ReadT = TypeVar("ReadT")
 
 
 def answered(part: pulumi.Output[PartT | None], read: Callable[[PartT | None], ReadT]) -> pulumi.Output[ReadT]:
-    """What the provider answered of something that was read. It leaves out what is off, and in a preview the SDK takes what is left out for
-    unknown.
+    """Return the result of `read` for a part of a resource that the provider read, or for None if the provider left it out.
+
+    In a preview the SDK treats what is left out as unknown.
     """
-    return part.apply(lambda told: read(None if pulumi.contains_unknowns(told) else told), run_with_unknowns=True)
+    return part.apply(lambda value: read(None if pulumi.contains_unknowns(value) else value), run_with_unknowns=True)
 
 
 class ReadObject(pulumi.CustomResource):
-    """An object of a cluster that is read and never changed: its fields as Kubernetes writes them.
+    """An object of a cluster that is read and never changed. Its fields are as Kubernetes writes them.
 
-    `token` is its API version and kind as the provider has them, such as apps/v1:Deployment. A run ends where there is no such object,
-    or the API server is not reached; the provider then names this resource.
+    `token` is its API version and kind as the provider spells them, such as apps/v1:Deployment. A run ends if there is no such object or
+    the
+    API server cannot be reached. The provider's error then names this resource.
     """
 
     def __init__(self, name: str, token: str, identity: str, opts: pulumi.ResourceOptions) -> None:
@@ -87,16 +89,16 @@ class ReadObject(pulumi.CustomResource):
 
     @property
     def metadata(self) -> pulumi.Output[Any]:
-        """Its metadata."""
+        """The object's metadata."""
         return pulumi.get(self, "metadata")
 
     @property
     def spec(self) -> pulumi.Output[Any]:
-        """Its spec."""
+        """The object's spec."""
         return pulumi.get(self, "spec")
 
 
-_NOBODY = 65534
+_UNPRIVILEGED_USER = 65534
 
 
 def single_pod(  # noqa: PLR0913 -- what differs between controllers, given by name
@@ -110,10 +112,11 @@ def single_pod(  # noqa: PLR0913 -- what differs between controllers, given by n
     annotations: Mapping[str, str] | None = None,
     volumes: Sequence[VolumeArgs] = (),
 ) -> DeploymentSpecArgs:
-    """The spec of a Deployment of one pod with `container`, which acts in the cluster as `account`; never two of them at once.
+    """Return the spec of a Deployment with one pod of `container`, which uses the service account `account`. Two pods never run at once.
 
-    `selected` are the labels that it is found by, `labels` those beside them. `node_selector` and `tolerations` lead to the nodes for
-    controllers. A change of `annotations`, which are the pod's, replaces the pod.
+    `selected` are the labels of the Deployment's selector, and `labels` the pod's other labels. `node_selector` and `tolerations` select
+    the
+    nodes for controllers. A change of `annotations`, which are the pod's, replaces the pod.
     """
     return DeploymentSpecArgs(
         replicas=1,
@@ -127,7 +130,7 @@ def single_pod(  # noqa: PLR0913 -- what differs between controllers, given by n
                 node_selector={"kubernetes.io/os": "linux", **node_selector},
                 tolerations=[_toleration(each) for each in tolerations] or None,
                 security_context=PodSecurityContextArgs(
-                    run_as_non_root=True, run_as_user=_NOBODY, seccomp_profile=SeccompProfileArgs(type="RuntimeDefault")
+                    run_as_non_root=True, run_as_user=_UNPRIVILEGED_USER, seccomp_profile=SeccompProfileArgs(type="RuntimeDefault")
                 ),
                 containers=[container],
                 volumes=[*volumes] or None,
@@ -137,7 +140,7 @@ def single_pod(  # noqa: PLR0913 -- what differs between controllers, given by n
 
 
 def without_rights() -> SecurityContextArgs:
-    """The security context of its container."""
+    """Return a security context for a container without any privileges."""
     return SecurityContextArgs(
         allow_privilege_escalation=False, read_only_root_filesystem=True, capabilities=CapabilitiesArgs(drop=["ALL"])
     )

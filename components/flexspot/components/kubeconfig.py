@@ -1,4 +1,4 @@
-"""How kubectl and Pulumi reach a cluster. No secret is in it: the cloud's own command makes a token for whoever uses it."""
+"""Kubeconfigs for kubectl and Pulumi. They contain no secrets: the cloud's own command creates a token for its user."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ BlockT = TypeVar("BlockT")
 def part_of(block: pulumi.Output[BlockT], read: Callable[[BlockT], str | None]) -> pulumi.Output[str]:
     """Return a part of a block that the cloud fills in.
 
-    Such a block is an input as well, so a preview may know it without that part, which is then unknown. Outside a preview the part is empty
+    Such a block is also an input, so a preview may know the block without that part, which is then unknown. Outside a preview the part is
+    empty
     if the cloud leaves it out.
     """
 
@@ -34,10 +35,11 @@ def part_of(block: pulumi.Output[BlockT], read: Callable[[BlockT], str | None]) 
 
 
 def kubeconfig_of(context: str, server: str, certificate: str | None, command: Mapping[str, Any]) -> str:
-    """A kubeconfig as JSON, which is YAML, too.
+    """Return a kubeconfig as JSON, which is also YAML.
 
-    `context` names cluster, user and context alike. `server` begins with https://. `certificate` is base64, or None where the server has
-    one of a public authority. `command` is what makes tokens: the fields of kubectl's `exec` besides its version.
+    `context` is the name of the cluster, the user and the context. `server` begins with https://. `certificate` is base64, or None if the
+    server
+    has one of a public authority. `command` creates tokens: the fields of kubectl's `exec` except its version.
     """
     authority = {} if certificate is None else {"certificate-authority-data": certificate}
     written = {
@@ -52,21 +54,21 @@ def kubeconfig_of(context: str, server: str, certificate: str | None, command: M
 
 
 def eks_credentials_command(cluster: str, region: str) -> str:
-    """The command that writes the cluster into a person's own kubeconfig."""
+    """Return the command that adds the cluster to a user's own kubeconfig."""
     return f"aws eks update-kubeconfig --name {cluster} --region {region}"
 
 
 def eks_kubeconfig(context: str, cluster: str, region: str, endpoint: str, certificate_authority: str) -> str:
-    """A kubeconfig of EKS as JSON, which is YAML, too.
+    """Return a kubeconfig for EKS as JSON, which is also YAML.
 
-    `context` is the cluster's ARN, as `aws eks update-kubeconfig` names it; `endpoint` begins with https://;
-    `certificate_authority` is base64.
+    `context` is the cluster's ARN, as `aws eks update-kubeconfig` names it. `endpoint` begins with https://. `certificate_authority` is
+    base64.
     """
     own = {
         "command": "aws",
         "args": ["eks", "get-token", "--cluster-name", cluster, "--region", region, "--output", "json"],
         "installHint": "Install version 2 of the AWS CLI",
-        # The token is for an identity of AWS, which whoever runs it has already, and nothing is asked of a person.
+        # The token is for the AWS identity that the user already has, so no input is needed.
         "interactiveMode": "Never",
     }
     return kubeconfig_of(context, endpoint, certificate_authority, own)
@@ -76,19 +78,19 @@ _FLAGS: dict[str, str] = {Access.PRIVATE: " --internal-ip", Access.DNS_IAM: " --
 
 
 def gke_credentials_command(cluster: str, region: str, project: str, access: str) -> str:
-    """The command that writes the cluster into a person's own kubeconfig."""
+    """Return the command that adds the cluster to a user's own kubeconfig."""
     return f"gcloud container clusters get-credentials {cluster} --location {region} --project {project}{_FLAGS[access]}"
 
 
 def context_name(cluster: str, region: str, project: str) -> str:
-    """The name of the kubeconfig's context, as gcloud makes it."""
+    """Return the name of the kubeconfig's context, as gcloud builds it."""
     return f"gke_{project}_{region}_{cluster}"
 
 
 def gke_kubeconfig(context: str, host: str, ca_certificate: str | None) -> str:
-    """A kubeconfig of GKE as JSON, which is YAML, too.
+    """Return a kubeconfig for GKE as JSON, which is also YAML.
 
-    `ca_certificate` is base64, or None where the host has a certificate of a public authority, as a cluster's DNS name has.
+    `ca_certificate` is base64, or None if the host has a certificate of a public authority, as a cluster's DNS name has.
     """
     plugin = {
         "command": "gke-gcloud-auth-plugin",
@@ -99,6 +101,6 @@ def gke_kubeconfig(context: str, host: str, ca_certificate: str | None) -> str:
 
 
 def dns_name_of(endpoints: ClusterControlPlaneEndpointsConfig) -> str | None:
-    """Return the DNS name of the control plane, None without one."""
+    """Return the DNS name of the control plane, or None if it has none."""
     named = endpoints.dns_endpoint_config
     return named.endpoint if named else None

@@ -1,4 +1,4 @@
-"""What measures GPUs: kube-state-metrics, which tells Prometheus what the report reads, and the recording rules."""
+"""Measurement of GPUs: kube-state-metrics, which exports to Prometheus what reports need, and the recording rules."""
 
 # No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types, and NotRequired as optional.
 from typing import NotRequired, TypedDict
@@ -35,10 +35,10 @@ class KubeStateMetricsArgs(PlacementArgs):
     """Arguments of KubeStateMetrics."""
 
     namespace: str
-    """The namespace of its objects; it must exist."""
+    """The namespace of its objects, which must exist."""
 
     prometheus: str
-    """Which Prometheus scrapes it: `managed` (Google's managed service), `operator` (the Prometheus Operator), or `annotations`."""
+    """The Prometheus that scrapes it: `managed` (Google's managed service), `operator` (the Prometheus Operator), or `annotations`."""
 
     labels: dict[str, str]
     """Labels of the objects."""
@@ -47,26 +47,26 @@ class KubeStateMetricsArgs(PlacementArgs):
     """Additional labels of the ServiceMonitor, by which the operator's Prometheus selects it. Default: none."""
 
     cpu_milli: NotRequired[int]
-    """CPU request in thousandths of a vCPU; the limit is five times as much. Default: 100."""
+    """CPU request in thousandths of a vCPU. The limit is five times as much. Default: 100."""
 
     memory: NotRequired[str]
-    """Memory request and limit, as a Kubernetes quantity; tens of thousands of pods need more. Default: 512Mi."""
+    """Memory request and limit, as a Kubernetes quantity. Tens of thousands of pods need more. Default: 512Mi."""
 
 
 NAME = "kube-state-metrics"
 VERSION = shipped_versions().kube_state_metrics.version
 IMAGE = f"registry.k8s.io/kube-state-metrics/kube-state-metrics:v{VERSION}"
-"""The image that the release's own manifests name (examples/standard/deployment.yaml)."""
+"""The image in the release's own manifests (examples/standard/deployment.yaml)."""
 
 SELECTED = {"app.kubernetes.io/name": NAME, "app.kubernetes.io/instance": "flexspot"}
-"""What these pods are found by; the second tells them from those of another kube-state-metrics."""
+"""Labels that select its pods. The second distinguishes them from those of another kube-state-metrics."""
 
 PORT_NAME, METRICS_PORT = "http-metrics", 8080
 _SELF_NAME, _SELF_PORT = "telemetry", 8081
 
 
 def exporter_arguments() -> list[str]:
-    """What is shown: of the resources that the report reads, its series alone, with its labels."""
+    """Return the arguments that restrict the exporter to the resources, series and labels that reports read."""
     return [
         f"--resources={','.join(kube_state_resources())}",
         f"--metric-allowlist={','.join(kube_state_series())}",
@@ -75,8 +75,8 @@ def exporter_arguments() -> list[str]:
 
 
 def exporter_deployment(args: KubeStateMetricsArgs) -> DeploymentSpecArgs:
-    """The spec of the Deployment, which fits into a namespace of Pod Security `restricted`."""
-    # Two at once would tell everything twice.
+    """Return the spec of the Deployment, which Pod Security `restricted` admits."""
+    # Two pods at once would export everything twice.
     return single_pod(
         _container(args),
         account=NAME,
@@ -88,7 +88,7 @@ def exporter_deployment(args: KubeStateMetricsArgs) -> DeploymentSpecArgs:
 
 
 def _container(args: KubeStateMetricsArgs) -> ContainerArgs:
-    """Ports, probes and user are those of the release's own manifests."""
+    """Return the container. Ports, probes and user are those of the release's own manifests."""
     cpu, memory = args.get("cpu_milli", KubeStateMetricsSize.default("cpu_milli")), args.get("memory", KubeStateMetricsSize().memory)
     return ContainerArgs(
         name=NAME,
@@ -100,7 +100,7 @@ def _container(args: KubeStateMetricsArgs) -> ContainerArgs:
         ],
         liveness_probe=_probe("/livez", PORT_NAME),
         readiness_probe=_probe("/readyz", _SELF_NAME),
-        # More memory than it asked for would end it, or whatever else is on the node; without more cpu it is only slower.
+        # Memory is limited to the request, so that an excess does not end other pods on the node. With less cpu it is only slower.
         resources=ResourceRequirementsArgs(
             requests={"cpu": milli_quantity(cpu), "memory": memory}, limits={"cpu": milli_quantity(5 * cpu), "memory": memory}
         ),
@@ -113,14 +113,14 @@ def _probe(path: str, port: str) -> ProbeArgs:
 
 
 MONITORING = "flexspot-kube-state-metrics"
-"""Google's object is cluster-wide, and others may have one of the exporter's own name."""
+"""Google's object is cluster-wide, and others may have one with the exporter's own name."""
 
 INTERVAL_SECONDS = 60
-"""The report's own step."""
+"""The step of reports."""
 
 
 def scraped(name: str, args: KubeStateMetricsArgs, prometheus: PrometheusKind, opts: pulumi.ResourceOptions) -> None:
-    """Registers the object that says so; none where Prometheus looks for annotations."""
+    """Register the object by which Prometheus scrapes it, or none if Prometheus looks for annotations."""
     interval = f"{INTERVAL_SECONDS}s"
     if prometheus is PrometheusKind.MANAGED:
         CustomResource(
@@ -132,7 +132,7 @@ def scraped(name: str, args: KubeStateMetricsArgs, prometheus: PrometheusKind, o
             spec={
                 "selector": {"matchLabels": SELECTED},
                 "endpoints": [{"port": PORT_NAME, "interval": interval}],
-                # Empty, and not left out: then no label of the exporter's own pod takes the place of a pod's.
+                # Empty, and not left out, so that no label of the exporter's own pod replaces a pod's.
                 "targetLabels": {"metadata": []},
             },
             opts=opts,
@@ -152,22 +152,23 @@ def scraped(name: str, args: KubeStateMetricsArgs, prometheus: PrometheusKind, o
 
 
 CLUSTER_ROLE = "flexspot-kube-state-metrics"
-"""Cluster-wide names are this one's own, beside a kube-state-metrics that is there already."""
+"""Name of cluster-wide objects, which must differ from those of an existing kube-state-metrics."""
 
 _RBAC = "rbac.authorization.k8s.io"
 
 
 class KubeStateMetrics(pulumi.ComponentResource):
-    """kube-state-metrics 2.20 with the labels that reports need, and the object that has Prometheus scrape it.
+    """kube-state-metrics 2.20 with the labels that reports need, and the object by which Prometheus scrapes it.
 
-    It lists only nodes, namespaces and pods, exports only the series that the report reads, and keeps the labels that it sets
-    (honorLabels). One replica is enough: while it is replaced a sample or two are missing, which the report bridges.
+    It lists only nodes, namespaces and pods, exports only the series that reports read, and keeps the labels that it sets (honorLabels).
+    One
+    replica is enough: while it is replaced a sample or two are missing, which reports bridge.
 
     Raises ValueError for an unknown `prometheus`, monitor labels that nothing would read, and an interval out of bounds.
     """
 
     service: pulumi.Output[str]
-    """Where it answers in the cluster, as HOST:PORT, known once it does."""
+    """Its address in the cluster, as HOST:PORT, known once it answers."""
 
     def __init__(self, name: str, args: KubeStateMetricsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         prometheus = _checked(name, args)
@@ -218,19 +219,19 @@ def _checked(name: str, args: KubeStateMetricsArgs) -> PrometheusKind:
     where = f"KubeStateMetrics {name}"
     prometheus = checked_kind(where, args["prometheus"])
     if args.get("monitor_labels") and prometheus is not PrometheusKind.OPERATOR:
-        raise ValueError(f"{where}: monitor_labels are given; with prometheus {prometheus} nobody selects by them; leave them out")
+        raise ValueError(f"{where}: monitor_labels are given; with prometheus {prometheus} nothing selects by them; leave them out")
     return prometheus
 
 
 GOOGLE_API = "monitoring.googleapis.com/v1"
-"""GoogleCloudPlatform/prometheus-engine, pkg/operator/apis/monitoring/v1; GKE brings the definitions with managed collection."""
+"""GoogleCloudPlatform/prometheus-engine, pkg/operator/apis/monitoring/v1. GKE installs the definitions with managed collection."""
 
 OPERATOR_API = "monitoring.coreos.com/v1"
-"""https://prometheus-operator.dev/docs/api-reference/api; the operator brings the definitions."""
+"""https://prometheus-operator.dev/docs/api-reference/api. The operator installs the definitions."""
 
 
 def checked_kind(where: str, written: str) -> PrometheusKind:
-    """The kind that is meant. Raises ValueError, beginning with `where`, for another word."""
+    """Return the kind of Prometheus. Raises ValueError, beginning with `where`, for an unknown one."""
     try:
         return PrometheusKind(written)
     except ValueError as error:
@@ -239,17 +240,17 @@ def checked_kind(where: str, written: str) -> PrometheusKind:
 
 
 FILE = f"{GROUP}.rules.yaml"
-"""The key of the ConfigMap, which is the file's name where it is mounted."""
+"""The key in the ConfigMap, which is the name of the mounted file."""
 
 
 class RecordingRulesArgs(TypedDict):
     """Arguments of RecordingRules."""
 
     namespace: str
-    """Namespace of the object; it must exist. Google's object is cluster-wide."""
+    """Namespace of the object, which must exist. Google's object is cluster-wide."""
 
     prometheus: str
-    """Which Prometheus evaluates them: `managed` (Google's managed service), `operator` (the Prometheus Operator), or `annotations` (a
+    """The Prometheus that evaluates them: `managed` (Google's managed service), `operator` (the Prometheus Operator), or `annotations` (a
     file)."""
 
     labels: dict[str, str]
@@ -262,12 +263,12 @@ class RecordingRulesArgs(TypedDict):
 class RecordingRules(pulumi.ComponentResource):
     """GPUs allocated, used and idle, by team, project, workload type, environment and capacity type, evaluated every minute.
 
-    A ClusterRules object, a PrometheusRule, or a ConfigMap with a rules file that the operator of Prometheus mounts and lists in
+    They are a ClusterRules object, a PrometheusRule, or a ConfigMap with a rules file that the operator of Prometheus mounts and lists in
     `rule_files`. Google's service automatically restricts queries to its own cluster. Raises ValueError for an unknown `prometheus`.
     """
 
     series: pulumi.Output[list[str]]
-    """Names of the recorded series that are there to be looked at, known once the rules are there."""
+    """Names of the recorded series for dashboards, known once the rules exist."""
 
     def __init__(self, name: str, args: RecordingRulesArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         prometheus = checked_kind(f"RecordingRules {name}", args["prometheus"])

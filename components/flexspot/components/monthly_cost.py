@@ -1,4 +1,4 @@
-"""What a month of the platform is worked out to cost, beside the budgets that it is to keep to."""
+"""The calculated monthly cost of the platform and its budgets."""
 
 # No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types.
 from decimal import Decimal, InvalidOperation
@@ -25,19 +25,19 @@ class SpendingArgs(TypedDict):
     """The highest expected spend, with missing prices at on-demand. Default: they have no bound, or none is missing."""
 
     worst_case_usd: str
-    """The spend if every enforced ceiling is reached all month; for a team, including what it may borrow."""
+    """The spend if every enforced ceiling is reached all month. For a team, it includes what it may borrow."""
 
     idle_floor_usd: str
     """The spend when nothing runs."""
 
     unknown_prices: list[str]
-    """Unknown prices: they are not in the expected sums, and count at on-demand prices in the worst case."""
+    """Unknown prices. They are not in the expected sums, and count at on-demand prices in the worst case."""
 
     unbounded_prices: NotRequired[list[str]]
     """Unknown prices that are not in the worst case either. Default: none."""
 
     on_unknown_prices: NotRequired[str]
-    """`warn` or `refuse`: what to do about a budget that missing prices could exceed. Default: warn."""
+    """`warn` or `refuse`: reaction to a budget that missing prices could exceed. Default: warn."""
 
 
 class MonthlyCostArgs(TypedDict):
@@ -58,7 +58,7 @@ class MonthlyCost(pulumi.ComponentResource):
     """
 
     expected_usd: pulumi.Output[str]
-    """What is expected to be spent in the whole environment."""
+    """The expected spend of the whole environment."""
 
     def __init__(self, name: str, args: MonthlyCostArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         for spending in (args["environment"], *args["teams"]):

@@ -22,9 +22,9 @@ ArgsT = TypeVar("ArgsT")
 
 
 def arguments(kind: type[ArgsT], *sources: object, **own: object) -> ArgsT:
-    """Return the arguments of a component: each is in `own`, or is the field of that name of the first source that has one.
+    """Return a component's arguments. Each is taken from `own`, or else from the first source that has a field of its name.
 
-    Sources are records of the plan or the settings, or maps. A field that is None is left out where the argument does not take None.
+    Sources are records of the plan or the settings, or maps. A field that is None is omitted where the argument does not accept None.
     Raises TypeError for a required argument that is in none of them, and for one in `own` that the component does not have.
     """
     hints = {name: get_args(hint)[0] if get_origin(hint) is NotRequired else hint for name, hint in kind.__annotations__.items()}
@@ -45,7 +45,7 @@ _DEFAULTS: dict[type, Mapping[str, object]] = {}
 
 
 def defaults(**values: object) -> Callable[[type[ArgsT]], type[ArgsT]]:
-    """Declare the defaults of a component's arguments, or of a part of them, but for those that are none, empty or false."""
+    """Declare the defaults of a component's arguments, or of a part of them, except those that are None, empty or false."""
 
     def declared(kind: type[ArgsT]) -> type[ArgsT]:
         _DEFAULTS[kind] = values
@@ -66,7 +66,7 @@ def default_of(kind: type, name: str) -> Any:
 
 
 def filled(kind: type[ArgsT], args: ArgsT) -> ArgsT:
-    """Return the arguments with the defaults of those that are not given."""
+    """Return the arguments, with defaults for those that are not given."""
     given = {name: value for name, value in cast("Mapping[str, Any]", args).items() if value is not None}
     optional: frozenset[str] = getattr(kind, "__optional_keys__")  # noqa: B009 -- a type checker knows it of no type variable
     return cast("ArgsT", {name: default_of(kind, name) for name in optional - given.keys()} | given)
@@ -95,27 +95,27 @@ def _plain(value: Any, hint: Any) -> Any:
 
 
 def publish(component: pulumi.ComponentResource) -> None:
-    """Register the outputs that the component's class declares: the last step of its constructor."""
+    """Register the outputs that the component's class declares. It is the last step of a constructor."""
     component.register_outputs({name: getattr(component, name) for name in get_annotations(type(component))})
 
 
 def refuse(where: str, problem: SettingsProblem) -> NoReturn:
-    """Raises ValueError with the words that a stack file's settings are refused with, beginning with the component."""
+    """Raise ValueError with the message of a settings problem, beginning with the component."""
     raise ValueError(f"{where}: {problem}")
 
 
 def refuse_first(where: str, problems: Iterable[SettingsProblem]) -> None:
-    """Raises ValueError, beginning with `where`, for the first of `problems` if there is one."""
+    """Raise ValueError, beginning with `where`, for the first of `problems`, if there is one."""
     for each in problems:
         refuse(where, each)
 
 
 def checked_options(where: str, model: type[OptionsT], args: Mapping[str, object], *only: str) -> OptionsT:
-    """The options that arguments and settings have in common, those that are not given as the settings have them by default.
+    """Return the options that arguments and settings have in common. Those that are not given have the settings' defaults.
 
-    With `only` no others are looked at, such as those that may be outputs.
-
-    Raises ValueError, beginning with `where`, for what the settings' model refuses.
+    With `only`, other arguments are ignored, such as those that may be outputs. Raises ValueError, beginning with `where`, for values that
+    the
+    settings' model rejects.
     """
     given = {name: args[name] for name in only or model.model_fields if args.get(name) is not None}
     try:
@@ -124,13 +124,13 @@ def checked_options(where: str, model: type[OptionsT], args: Mapping[str, object
         first = error.errors()[0]
         problem, allowed = said(first)
         if not first["loc"]:
-            # Of what several arguments together say, the problem names them.
+            # A problem of several arguments together names them itself.
             raise ValueError(f"{where}: {'; '.join(filter(None, (problem, allowed)))}") from error
         refuse(where, SettingsProblem(".".join(map(str, first["loc"])), shown(first["input"]), problem, allowed))
 
 
 def ipv4_range(where: str, written: str) -> IPv4Network:
-    """`written` as an IPv4 range. Raises ValueError, beginning with `where`, if it is none or has host bits."""
+    """Return `written` as an IPv4 range. Raises ValueError, beginning with `where`, if it is not one or has host bits."""
     try:
         return IPv4Network(written)
     except ValueError as error:
@@ -138,50 +138,50 @@ def ipv4_range(where: str, written: str) -> IPv4Network:
 
 
 class NodeTaint(TypedDict):
-    """A taint of nodes; `effect` as Kubernetes spells it, such as NoSchedule."""
+    """A taint of nodes."""
 
     key: str
     """The taint's key, such as nvidia.com/gpu."""
 
     value: str
-    """Its value; empty for none."""
+    """The taint's value. An empty value means none."""
 
     effect: str
-    """NoSchedule, PreferNoSchedule or NoExecute."""
+    """The effect as Kubernetes spells it: NoSchedule, PreferNoSchedule or NoExecute."""
 
 
 class PlacementArgs(TypedDict):
-    """On which nodes a controller's pods run."""
+    """Nodes on which a controller's pods run."""
 
     node_selector: NotRequired[dict[str, str]]
-    """Labels of the nodes that it runs on. Default: none, any node."""
+    """Labels that these nodes must have. Default: none, any node."""
 
     tolerations: NotRequired[list[dict[str, str]]]
     """Tolerations for the taints of these nodes. Default: none."""
 
 
 class ControllerArgs(PlacementArgs):
-    """How many copies of a controller run, of which release, and where."""
+    """Release and replicas of a controller, and the nodes that they run on."""
 
     version: NotRequired[str | None]
-    """Version of its chart. Default: that of flexspot/capacity/catalog/versions.yaml."""
+    """Version of the controller's chart. Default: that of flexspot/capacity/catalog/versions.yaml."""
 
     replicas: NotRequired[int]
-    """Replicas; one leads, and all answer webhooks. Default: 2, of which one is always kept."""
+    """Number of replicas. One is the leader, and all answer webhooks. Default: 2, of which one always stays available."""
 
 
 class RoleOptionsArgs(TypedDict):
-    """Where the roles of a component are in IAM, and what bounds them."""
+    """IAM path and permissions boundary of the roles of a component."""
 
     iam_path: NotRequired[str | None]
-    """IAM path of its roles and policies, with a slash at both ends, such as /platform/; a different path replaces them. Default: /."""
+    """IAM path of its roles and policies, with a slash at both ends, such as /platform/. A different path replaces them. Default: /."""
 
     permissions_boundary: NotRequired[str | None]
     """ARN of the permissions boundary of its roles. Default: none."""
 
 
 def check_role_options(where: str, iam_path: str | None, permissions_boundary: str | None) -> None:
-    """Raises ValueError, beginning with `where`, for what IAM would refuse."""
+    """Raise ValueError, beginning with `where`, for values that IAM would reject."""
     if iam_path is not None:
         check_form(f"{where} iam_path", iam_path, IAM_PATH)
     if permissions_boundary is not None:

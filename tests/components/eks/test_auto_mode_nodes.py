@@ -67,7 +67,7 @@ def test_nodes_join_by_an_entry_of_type_ec2_with_awss_policy_for_auto_mode(regis
     assert (role["name"], role["path"]) == ("prod-auto-nodes", "/ml/")
 
 
-def test_a_node_class_asks_for_a_volume_with_what_a_gpu_node_needs_by_default(register: Register) -> None:
+def test_a_node_class_requests_a_volume_for_gpu_nodes_by_default(register: Register) -> None:
     [made] = register(lambda: AutoNodeClass("gpu-class", node_class())).of(NODE_CLASS)
 
     assert made["metadata"] == {"name": "gpu"}
@@ -84,7 +84,7 @@ def test_a_node_class_asks_for_a_volume_with_what_a_gpu_node_needs_by_default(re
     }
 
 
-def test_subnets_and_reservations_are_the_callers(register: Register) -> None:
+def test_subnets_and_reservations_can_be_set(register: Register) -> None:
     changes = {"subnet_ids": ["subnet-b", "subnet-a"], "reservation_ids": ["cr-0a1b2c3d4e5f60718"], "boot_disk_gib": 500}
 
     [made] = register(lambda: AutoNodeClass("gpu-class", node_class(**changes))).of(NODE_CLASS)
@@ -129,13 +129,13 @@ def test_a_node_with_efa_gets_prefixes_for_its_pods_as_it_starts(pods: int, pref
         ({"boot_disk_iops": 20_000}, "boot_disk_iops"),
     ],
 )
-def test_what_auto_mode_would_refuse_of_a_node_class_is_refused_before_anything_is_registered(
+def test_a_node_class_that_auto_mode_would_reject_is_refused_before_anything_is_registered(
     changes: dict[str, Any], problem: str, refusal: Refusal
 ) -> None:
     assert problem in refusal(AutoNodeClass, "gpu-class", node_class(**changes))
 
 
-def test_the_controllers_pool_is_tainted_labelled_first_in_order_and_has_a_ceiling(register: Register) -> None:
+def test_the_controllers_pool_has_taint_label_highest_weight_and_ceiling(register: Register) -> None:
     [made] = register(lambda: AutoSystemPool("system-nodes", system_pool())).of(NODE_POOL)
 
     assert made["spec"]["limits"] == {"nodes": "4"}
@@ -157,7 +157,7 @@ def test_a_controllers_pool_without_a_ceiling_or_with_eks_own_name_is_refused(
     assert problem in refusal(AutoSystemPool, "system-nodes", system_pool(**changes))
 
 
-def test_addons_are_those_that_auto_mode_lacks_in_the_versions_that_are_asked_for(register: Register) -> None:
+def test_addons_that_auto_mode_lacks_are_installed_in_the_requested_versions(register: Register) -> None:
     versions = {"metrics-server": "v0.8.0-eksbuild.3"}
     more = addons(efs_driver=True, lustre_driver=True, addon_versions=versions)
 

@@ -44,7 +44,7 @@ def test_the_chart_has_every_value_that_it_is_given(prometheus: str, register: R
     assert unknown_values(release(register, prometheus=prometheus)["values"], CHART_VALUES) == []
 
 
-def test_it_runs_on_every_node_with_nvidia_gpus_whose_gpus_it_may_read_and_prometheus_finds_it_by_annotations(register: Register) -> None:
+def test_it_runs_on_every_node_with_nvidia_gpus_and_prometheus_finds_it_by_annotations(register: Register) -> None:
     made = release(register)
     values = made["values"]
 
@@ -78,8 +78,8 @@ def test_the_operator_finds_it_by_a_monitor_with_its_labels_and_keeps_the_pods_n
     [
         ({"prometheus": "datadog"}, "prometheus is datadog; it is managed, operator, annotations"),
         ({"prometheus": "managed"}, "prometheus is managed, Google's service"),
-        ({"monitor_labels": {"release": "prometheus"}}, "monitor_labels are given; with prometheus annotations nobody selects by them"),
+        ({"monitor_labels": {"release": "prometheus"}}, "monitor_labels are given; with prometheus annotations nothing selects by them"),
     ],
 )
-def test_what_nobody_would_read_is_refused(changes: dict[str, Any], problem: str, refusal: Refusal) -> None:
+def test_monitor_labels_that_nothing_reads_are_refused(changes: dict[str, Any], problem: str, refusal: Refusal) -> None:
     assert problem in refusal(DcgmExporter, "dcgm", args(**changes))

@@ -15,7 +15,7 @@ def args(**changes: Any) -> EfaSecurityGroupArgs:
     return {"cluster": "platform", "vpc_id": "vpc-0a1b2c3d4e5f60718", "tags": {"owner": "ann"}} | changes
 
 
-def test_its_members_send_each_other_everything_and_it_opens_nothing_else(register: Register) -> None:
+def test_it_allows_all_traffic_between_its_members_and_no_other(register: Register) -> None:
     [group] = register(lambda: EfaSecurityGroup("efa", args())).of("aws:ec2/securityGroup:SecurityGroup")
 
     rule = {"description": "EFA", "protocol": "-1", "fromPort": 0, "toPort": 0, "self": True}

@@ -56,7 +56,7 @@ def test_add_ons_run_on_system_nodes_and_their_agents_on_every_node(addons_of: C
         assert "addonVersion" not in each
 
 
-def test_nodes_come_after_what_they_need_and_before_what_needs_them(register: Register) -> None:
+def test_nodes_wait_for_the_add_ons_that_they_need_and_other_add_ons_wait_for_nodes(register: Register) -> None:
     waits: dict[str, list[str]] = {}
     names: dict[int, str] = {}
 
@@ -74,11 +74,11 @@ def test_nodes_come_after_what_they_need_and_before_what_needs_them(register: Re
         assert waits[f"eks-{name}"][0] == "eks-system-nodes"
 
 
-def test_what_pods_use_may_be_told_by_something_else(addons_of: Callable[..., dict[str, dict[str, Any]]]) -> None:
+def test_the_metrics_server_can_be_left_out(addons_of: Callable[..., dict[str, dict[str, Any]]]) -> None:
     assert "metrics-server" not in addons_of(metrics_server=False)
 
 
-def test_the_driver_of_efs_is_installed_where_it_is_asked_for_and_its_controller_has_a_role(register: Register) -> None:
+def test_the_efs_driver_is_installed_on_request_and_its_controller_has_a_role(register: Register) -> None:
     registered = register(lambda: EksCluster("eks", args(efs_driver=True)))
 
     [driver] = [each for each in registered.of(ADDON) if each["addonName"] == "aws-efs-csi-driver"]
@@ -90,7 +90,7 @@ def test_the_driver_of_efs_is_installed_where_it_is_asked_for_and_its_controller
     ]
 
 
-def test_the_driver_of_lustre_is_installed_where_it_is_asked_for_without_a_role_to_make_file_systems(register: Register) -> None:
+def test_the_lustre_driver_is_installed_on_request_without_a_role_to_create_file_systems(register: Register) -> None:
     registered = register(lambda: EksCluster("eks", args(lustre_driver=True)))
 
     [driver] = [each for each in registered.of(ADDON) if each["addonName"] == "aws-fsx-csi-driver"]
@@ -99,7 +99,7 @@ def test_the_driver_of_lustre_is_installed_where_it_is_asked_for_without_a_role_
     assert [name for name in registered.names(ATTACHMENT) if "fsx" in name] == []
 
 
-def test_an_add_on_has_what_its_own_service_account_needs_and_nothing_else(register: Register) -> None:
+def test_an_add_on_has_only_the_policy_of_its_service_account(register: Register) -> None:
     registered = register(lambda: EksCluster("eks", args()))
 
     identities = {each["addonName"]: each["podIdentityAssociations"] for each in registered.of(ADDON) if "podIdentityAssociations" in each}
@@ -109,7 +109,7 @@ def test_an_add_on_has_what_its_own_service_account_needs_and_nothing_else(regis
     assert [name.partition("-role-")[2] for name in attached] == ["AmazonEBSCSIDriverEKSClusterScopedPolicy", "AmazonEKS_CNI_Policy"]
 
 
-def test_an_add_ons_role_is_assumed_by_its_service_account_of_this_cluster_alone(register: Register) -> None:
+def test_only_its_service_account_of_this_cluster_can_assume_an_add_ons_role(register: Register) -> None:
     registered = register(lambda: EksCluster("eks", args()))
 
     role = dict(zip(registered.names(ROLE), registered.of(ROLE), strict=True))["eks-aws-ebs-csi-driver-role"]
@@ -133,7 +133,7 @@ def test_an_add_ons_role_is_assumed_by_its_service_account_of_this_cluster_alone
     }
 
 
-def test_versions_are_the_callers(addons_of: Callable[..., dict[str, dict[str, Any]]]) -> None:
+def test_versions_can_be_set(addons_of: Callable[..., dict[str, dict[str, Any]]]) -> None:
     versions = {"coredns": "v1.14.3-eksbuild.3", "aws-ebs-csi-driver": "v1.63.1-eksbuild.1"}
 
     addons = addons_of(addon_versions=versions)

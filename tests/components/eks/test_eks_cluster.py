@@ -21,7 +21,7 @@ KEY = "aws:kms/key:Key"
 LOG_GROUP = "aws:cloudwatch/logGroup:LogGroup"
 
 
-def test_by_default_a_cluster_is_protected_logged_and_encrypted_with_a_key_of_its_own(registered_with: Callable[..., Any]) -> None:
+def test_by_default_a_cluster_is_protected_logged_and_encrypted_with_a_separate_key(registered_with: Callable[..., Any]) -> None:
     registered = registered_with()
 
     [cluster], [key] = registered.of(CLUSTER), registered.of(KEY)
@@ -47,7 +47,7 @@ def test_by_default_a_cluster_is_protected_logged_and_encrypted_with_a_key_of_it
     assert (tag["key"], tag["value"]) == ("karpenter.sh/discovery", "prod"), "by which Karpenter finds the security group that EKS makes"
 
 
-def test_the_control_plane_is_in_the_nodes_subnets_unless_it_has_subnets_of_its_own(registered_with: Callable[..., Any]) -> None:
+def test_the_control_plane_is_in_the_nodes_subnets_unless_it_has_separate_ones(registered_with: Callable[..., Any]) -> None:
     own = ["subnet-0ccccccccccccccccc", "subnet-0ddddddddddddddddd"]
 
     of_nodes, of_its_own = registered_with().of(CLUSTER)[0], registered_with(control_plane_subnet_ids=own).of(CLUSTER)[0]
@@ -55,7 +55,7 @@ def test_the_control_plane_is_in_the_nodes_subnets_unless_it_has_subnets_of_its_
     assert of_its_own["vpcConfig"]["subnetIds"] == own
 
 
-def test_a_key_of_the_callers_is_used_and_none_is_made(registered_with: Callable[..., Any]) -> None:
+def test_a_given_key_is_used_and_none_is_created(registered_with: Callable[..., Any]) -> None:
     key = f"arn:aws:kms:us-east-1:{ACCOUNT}:key/0a1b2c3d-0000-1111-2222-333344445555"
 
     registered = registered_with(kms_key=key)
@@ -64,7 +64,7 @@ def test_a_key_of_the_callers_is_used_and_none_is_made(registered_with: Callable
     assert registered.of(KEY) == []
 
 
-def test_the_control_planes_role_is_assumed_by_eks_alone(registered_with: Callable[..., Any]) -> None:
+def test_only_eks_can_assume_the_control_planes_role(registered_with: Callable[..., Any]) -> None:
     registered = registered_with()
 
     role = dict(zip(registered.names(ROLE), registered.of(ROLE), strict=True))["eks-role"]
@@ -75,7 +75,7 @@ def test_the_control_planes_role_is_assumed_by_eks_alone(registered_with: Callab
     assert "eks-role-AmazonEKSClusterPolicy" in registered.names(ATTACHMENT)
 
 
-def test_support_retention_and_protection_are_the_callers(registered_with: Callable[..., Any]) -> None:
+def test_support_retention_and_protection_can_be_set(registered_with: Callable[..., Any]) -> None:
     registered = registered_with(support="extended", log_retention_days=365, deletion_protection=False)
 
     [cluster] = registered.of(CLUSTER)
@@ -85,7 +85,7 @@ def test_support_retention_and_protection_are_the_callers(registered_with: Calla
 
 
 @pytest.mark.parametrize("cluster", ["c" * 100, "sg-" + "Prod_1" * 16])
-def test_a_cluster_with_the_longest_name_has_parts_whose_names_aws_takes(cluster: str, registered_with: Callable[..., Any]) -> None:
+def test_aws_accepts_the_names_of_all_parts_of_a_cluster_with_the_longest_name(cluster: str, registered_with: Callable[..., Any]) -> None:
     registered = registered_with(cluster=cluster)
 
     roles = [each["name"] for each in registered.of(ROLE)]
@@ -112,14 +112,14 @@ def test_every_arn_is_of_the_clusters_partition(partition: str, region: str, ec2
     assert json.loads(roles["eks-system-role"]["assumeRolePolicy"])["Statement"][0]["Principal"] == {"Service": ec2}
 
 
-def test_the_component_itself_carries_its_defaults_for_policies(registered_with: Callable[..., Any]) -> None:
+def test_the_component_has_its_defaults_as_inputs_for_policies(registered_with: Callable[..., Any]) -> None:
     [component] = registered_with().of("flexspot:index:EksCluster")
 
     assert component["access"] == "private"
     assert component["deletion_protection"] is True
 
 
-def test_every_resource_carries_the_tags(registered_with: Callable[..., Any]) -> None:
+def test_every_resource_has_the_tags(registered_with: Callable[..., Any]) -> None:
     registered = registered_with(admin_role_arns=[f"arn:aws:iam::{ACCOUNT}:role/platform-admin"], private_cidrs=["10.0.0.0/16"])
 
     taggable = [inputs for token, _, inputs in registered.resources if "tags" in inputs and token.startswith("aws:")]
@@ -127,7 +127,7 @@ def test_every_resource_carries_the_tags(registered_with: Callable[..., Any]) ->
     assert all(inputs["tags"].items() >= TAGS.items() for inputs in taggable)
 
 
-def test_the_cluster_waits_for_its_log_group_and_policy_and_what_is_inside_for_nodes_add_ons_and_the_discovery_tag(
+def test_the_cluster_waits_for_its_log_group_and_policy_and_its_contents_for_nodes_add_ons_and_the_discovery_tag(
     register: Register,
 ) -> None:
     made: list[EksCluster] = []

@@ -26,7 +26,7 @@ POLICY = "aws:eks/accessPolicyAssociation:AccessPolicyAssociation"
         ({"access": "public_cidrs", "cidrs": ["203.0.113.0/24", "198.51.100.7/32"]}, True, ["198.51.100.7/32", "203.0.113.0/24"]),
     ],
 )
-def test_the_api_server_is_reached_from_inside_and_from_named_ranges_in_one_order_always(
+def test_the_api_server_admits_the_inside_and_given_ranges_always_in_the_same_order(
     given: dict[str, Any], cidrs: list[str] | None, registered_with: Callable[..., Any], *, public: bool
 ) -> None:
     network = registered_with(**given).of(CLUSTER)[0]["vpcConfig"]
@@ -35,7 +35,7 @@ def test_the_api_server_is_reached_from_inside_and_from_named_ranges_in_one_orde
     assert network.get("publicAccessCidrs") == cidrs
 
 
-def test_the_private_endpoint_lets_in_the_nodes_alone_unless_ranges_are_named(registered_with: Callable[..., Any]) -> None:
+def test_the_private_endpoint_only_admits_the_nodes_unless_ranges_are_given(registered_with: Callable[..., Any]) -> None:
     registered = registered_with()
 
     assert registered.of(CLUSTER)[0]["vpcConfig"]["securityGroupIds"] == ["eks-api-security-group-id"]
@@ -43,7 +43,7 @@ def test_the_private_endpoint_lets_in_the_nodes_alone_unless_ranges_are_named(re
     assert registered.of(INGRESS) == []
 
 
-def test_named_ranges_reach_the_private_endpoint_by_https(registered_with: Callable[..., Any]) -> None:
+def test_given_ranges_reach_the_private_endpoint_by_https(registered_with: Callable[..., Any]) -> None:
     registered = registered_with(private_cidrs=["10.0.0.0/16", "10.200.0.0/24"])
 
     assert registered.names(INGRESS) == ["eks-api-from-10-0-0-0-16", "eks-api-from-10-200-0-0-24"]
@@ -52,7 +52,7 @@ def test_named_ranges_reach_the_private_endpoint_by_https(registered_with: Calla
     assert rule["securityGroupId"] == "eks-api-security-group-id"
 
 
-def test_roles_that_administer_get_an_entry_and_awss_own_policy(registered_with: Callable[..., Any]) -> None:
+def test_admin_roles_get_an_access_entry_and_awss_admin_policy(registered_with: Callable[..., Any]) -> None:
     admin = f"arn:aws:iam::{ACCOUNT}:role/teams/platform-admin"
     same_name = "arn:aws:iam::444455556666:role/teams/platform-admin"
 
@@ -73,7 +73,7 @@ def test_roles_that_administer_get_an_entry_and_awss_own_policy(registered_with:
     }
 
 
-def test_outputs_are_what_the_next_tool_needs_and_none_is_a_secret() -> None:
+def test_outputs_contain_the_connection_and_no_secrets() -> None:
     outputs = cluster_outputs()
 
     assert outputs["cluster_name"] == "prod"
@@ -85,7 +85,7 @@ def test_outputs_are_what_the_next_tool_needs_and_none_is_a_secret() -> None:
     assert outputs["secrets"] == [False] * 7
 
 
-def test_the_kubeconfig_asks_awss_own_command_for_a_token_and_trusts_the_clusters_authority() -> None:
+def test_the_kubeconfig_gets_a_token_from_the_aws_cli_and_trusts_the_clusters_authority() -> None:
     written = json.loads(cluster_outputs()["kubeconfig"])
 
     assert written["clusters"] == [
@@ -104,7 +104,7 @@ def test_the_kubeconfig_asks_awss_own_command_for_a_token_and_trusts_the_cluster
 
 
 @pytest.mark.parametrize("identity", [None, "prod"])
-def test_in_a_preview_what_only_eks_can_answer_is_unknown_and_never_empty(identity: str | None) -> None:
+def test_in_a_preview_outputs_of_eks_are_unknown_and_never_empty(identity: str | None) -> None:
     cloud = Nothing()
     cloud.identity = identity
     known = outputs_of(cloud, lambda: EksCluster("eks", args()), preview=True)["known"]

@@ -59,12 +59,12 @@ def public(*cidrs: str) -> dict[str, Any]:
         ({"addon_versions": {"aws-ebs-csi-driver": "v1.57.9-eksbuild.1"}}, "v1.57.9-eksbuild.1'; it must be v1.58.0 or newer"),
     ],
 )
-def test_what_is_not_safe_or_finite_is_refused_before_anything_is_registered(
+def test_unsafe_or_unlimited_clusters_are_refused_before_anything_is_registered(
     change: dict[str, Any], problem: str, refusal: Refusal
 ) -> None:
     assert problem in refusal(EksCluster, "eks", args(**change))
 
 
 @pytest.mark.parametrize("machine", ["c7i.2xlarge", "t3a.large", "m7i-flex.large", "r6id.xlarge", "g4dn.xlarge"])
-def test_machines_with_x86_processors_are_taken(machine: str, register: Register) -> None:
+def test_machines_with_x86_processors_are_accepted(machine: str, register: Register) -> None:
     assert len(register(lambda: EksCluster("eks", args(**pool(machine=machine)))).of(NODE_GROUP)) == 1

@@ -32,7 +32,7 @@ def charts(register: Register, **changes: Any) -> dict[str, dict[str, Any]]:
         ("aws-efa-k8s-device-plugin", "v0.5.20", "https://aws.github.io/eks-charts"),
     ],
 )
-def test_a_plugin_is_pinned_and_runs_on_every_tainted_node_that_has_what_it_offers(
+def test_a_plugin_is_pinned_and_runs_on_every_tainted_node_with_its_devices(
     chart: str, version: str, repository: str, register: Register
 ) -> None:
     release = charts(register, efa=True)[chart]
@@ -54,7 +54,7 @@ def test_a_plugin_is_pinned_and_runs_on_every_tainted_node_that_has_what_it_offe
 NEURON = "oci://public.ecr.aws/neuron/neuron-helm-chart"
 
 
-def test_nodes_with_neuron_devices_get_the_plugin_of_their_own_and_nothing_else_of_its_chart(register: Register) -> None:
+def test_nodes_with_neuron_devices_get_their_plugin_and_no_other_part_of_its_chart(register: Register) -> None:
     release = charts(register, neuron=True)[NEURON]
 
     assert (release["name"], release["version"], release["namespace"]) == ("neuron-helm-chart", "1.10.0", "kube-system")
@@ -69,13 +69,13 @@ def test_nodes_with_neuron_devices_get_the_plugin_of_their_own_and_nothing_else_
     assert [release["values"][name] for name in ("npd", "scheduler")] == [{"enabled": False}, {"enabled": False}]
 
 
-def test_without_nvidias_gpus_there_is_no_plugin_of_nvidias(register: Register) -> None:
+def test_without_nvidia_gpus_nvidias_plugin_is_not_installed(register: Register) -> None:
     assert list(charts(register, nvidia=False, neuron=True, ami="al2023@v20260903")) == [NEURON]
     assert list(charts(register, neuron=True, ami="bottlerocket@1.65.0")) == [NEURON], "its image has no plugin for them"
     assert charts(register, neuron=True, neuron_version="1.11.0")[NEURON]["version"] == "1.11.0"
 
 
-def test_bottlerocket_brings_nvidias_plugin_itself_but_not_the_efa_plugin(register: Register) -> None:
+def test_bottlerocket_includes_nvidias_plugin_but_not_the_efa_plugin(register: Register) -> None:
     assert charts(register, ami="bottlerocket@1.65.0") == {}
     assert list(charts(register, ami="bottlerocket@1.65.0", efa=True)) == ["aws-efa-k8s-device-plugin"]
 
@@ -89,7 +89,7 @@ def test_the_efa_plugin_knows_every_machine_of_the_catalog_that_has_efa(register
     assert "g6.xlarge" not in labels["values"]
 
 
-def test_the_efa_plugin_can_be_told_its_machines(register: Register) -> None:
+def test_the_efa_plugins_machines_can_be_set(register: Register) -> None:
     values = charts(register, efa=True, efa_machines=["p7.48xlarge", "p5.48xlarge"])["aws-efa-k8s-device-plugin"]["values"]
 
     assert values["supportedInstanceLabels"]["values"] == ["p5.48xlarge", "p7.48xlarge"]
@@ -121,5 +121,5 @@ def test_the_efa_plugins_image_can_come_from_elsewhere(register: Register) -> No
         ({"efa_image": "mirror/efa"}, "efa_image is mirror/efa; there is no EFA plugin without efa; set efa, or leave it out"),
     ],
 )
-def test_what_makes_no_sense_is_refused_before_anything_is_registered(change: dict[str, Any], problem: str, refusal: Refusal) -> None:
+def test_contradictory_arguments_are_refused_before_anything_is_registered(change: dict[str, Any], problem: str, refusal: Refusal) -> None:
     assert problem in refusal(GpuPlugins, "plugins", args(**change))

@@ -38,7 +38,7 @@ def network_of(register: Register) -> Callable[..., Any]:
     return run
 
 
-def test_the_vpc_resolves_names_and_its_default_security_group_lets_nothing_through(network_of: Callable[..., Any]) -> None:
+def test_the_vpc_resolves_names_and_its_default_security_group_has_no_rules(network_of: Callable[..., Any]) -> None:
     registered = network_of()
 
     [vpc], [default] = registered.of("aws:ec2/vpc:Vpc"), registered.of("aws:ec2/defaultSecurityGroup:DefaultSecurityGroup")
@@ -46,7 +46,7 @@ def test_the_vpc_resolves_names_and_its_default_security_group_lets_nothing_thro
     assert (default["vpcId"], default["ingress"], default["egress"]) == ("net-vpc-id", [], [])
 
 
-def test_each_zone_has_its_ranges_and_karpenter_finds_the_private_subnets_alone(network_of: Callable[..., Any]) -> None:
+def test_each_zone_has_its_ranges_and_karpenter_only_finds_the_private_subnets(network_of: Callable[..., Any]) -> None:
     registered = network_of()
 
     subnets = found(registered, SUBNET)
@@ -80,7 +80,7 @@ def test_the_control_plane_stays_where_it_is_when_the_nodes_move(network_of: Cal
     assert "net-private-us-east-1a" not in after
 
 
-def test_by_default_each_zone_leaves_by_a_nat_gateway_of_its_own(network_of: Callable[..., Any]) -> None:
+def test_by_default_each_zone_has_its_own_nat_gateway(network_of: Callable[..., Any]) -> None:
     registered = network_of()
 
     nats, routes = found(registered, NAT), found(registered, ROUTE)
@@ -107,7 +107,7 @@ def test_a_single_nat_gateway_serves_all_zones_and_stays_where_it_is(zones: list
     assert {routes[f"net-private-{zone}-out"]["natGatewayId"] for zone in zones} == {"net-nat-us-east-1a-id"}
 
 
-def test_every_subnet_is_tied_to_its_route_table(network_of: Callable[..., Any]) -> None:
+def test_every_subnet_has_its_route_table(network_of: Callable[..., Any]) -> None:
     tied = {each["subnetId"]: each["routeTableId"] for each in network_of().of("aws:ec2/routeTableAssociation:RouteTableAssociation")}
 
     assert tied == {
@@ -124,7 +124,7 @@ def test_s3_is_reached_from_the_private_subnets_without_the_nat(network_of: Call
     assert s3["routeTableIds"] == [f"net-private-{zone}-routes-id" for zone in ZONES]
 
 
-def test_services_that_nodes_and_karpenter_call_have_endpoints_in_the_private_subnets_with_a_group_of_their_own(
+def test_services_that_nodes_and_karpenter_call_have_endpoints_in_the_private_subnets_with_a_separate_security_group(
     network_of: Callable[..., Any],
 ) -> None:
     registered = network_of()
@@ -143,7 +143,7 @@ def test_services_that_nodes_and_karpenter_call_have_endpoints_in_the_private_su
     assert "ingress" not in registered.of(SECURITY_GROUP)[0]
 
 
-def test_endpoints_are_the_callers_in_any_order(network_of: Callable[..., Any]) -> None:
+def test_endpoints_can_be_set_in_any_order(network_of: Callable[..., Any]) -> None:
     registered = network_of(endpoints=["sqs", "logs"])
 
     assert sorted(registered.names(ENDPOINT)) == ["net-logs-endpoint", "net-s3-endpoint", "net-sqs-endpoint"]
@@ -156,7 +156,7 @@ def test_without_endpoints_there_is_no_security_group_for_them(network_of: Calla
     assert registered.of(SECURITY_GROUP) == []
 
 
-def test_what_uses_the_private_subnets_waits_for_their_way_out(register: Register) -> None:
+def test_resources_in_the_private_subnets_wait_for_their_routes(register: Register) -> None:
     waited_for: list[str | None] = []
 
     def declare() -> None:
@@ -173,7 +173,7 @@ def test_what_uses_the_private_subnets_waits_for_their_way_out(register: Registe
     assert {f"net-private-{zone}-out" for zone in ZONES} < names
 
 
-def test_a_network_for_the_longest_cluster_name_has_names_that_aws_takes(network_of: Callable[..., Any]) -> None:
+def test_aws_accepts_the_names_of_a_network_for_the_longest_cluster_name(network_of: Callable[..., Any]) -> None:
     registered = network_of(cluster="sg-" + "c" * 97)
 
     [group] = registered.of(SECURITY_GROUP)
@@ -181,7 +181,7 @@ def test_a_network_for_the_longest_cluster_name_has_names_that_aws_takes(network
     assert len(group["name"]) <= 255
 
 
-def test_zones_by_id_are_asked_for_by_id(network_of: Callable[..., Any]) -> None:
+def test_zones_given_by_id_are_requested_by_id(network_of: Callable[..., Any]) -> None:
     subnets = found(network_of(zones=["use1-az1", "use1-az4", "use1-az6"]), SUBNET)
 
     assert [name for name, each in subnets.items() if "availabilityZone" in each] == []
@@ -189,7 +189,7 @@ def test_zones_by_id_are_asked_for_by_id(network_of: Callable[..., Any]) -> None
 
 
 @pytest.mark.parametrize("zones", [["use1-az1", "us-east-1b", "us-east-1c"], ["use2-az1", "use2-az2", "use2-az3"]])
-def test_names_beside_ids_and_ids_of_another_region_are_refused(zones: list[str], network_of: Callable[..., Any]) -> None:
+def test_names_mixed_with_ids_and_ids_of_another_region_are_refused(zones: list[str], network_of: Callable[..., Any]) -> None:
     with pytest.raises(ValueError, match=r"all by name or all by id; name some, such as us-east-1a and us-east-1b, or use1-az1"):
         network_of(zones=zones)
 
@@ -202,7 +202,7 @@ def test_outputs_are_ids_in_the_order_of_the_zones(outputs: Outputs) -> None:
     assert found["public_subnet_ids"] == [f"net-public-{zone}-id" for zone in ZONES]
 
 
-def test_every_resource_carries_the_tags(network_of: Callable[..., Any]) -> None:
+def test_every_resource_has_the_tags(network_of: Callable[..., Any]) -> None:
     taggable = [inputs for token, _, inputs in network_of().resources if "tags" in inputs and token.startswith("aws:")]
 
     assert len(taggable) > 20

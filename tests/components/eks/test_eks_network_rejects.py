@@ -47,11 +47,13 @@ TWO = {
         ({"endpoints": ["sqs", "sqs"]}, "endpoints is ['sqs', 'sqs']; it must have short names of services, each once"),
     ],
 )
-def test_what_aws_would_refuse_is_refused_before_anything_is_registered(change: dict[str, Any], problem: str, refusal: Refusal) -> None:
+def test_arguments_that_aws_would_reject_are_refused_before_anything_is_registered(
+    change: dict[str, Any], problem: str, refusal: Refusal
+) -> None:
     assert problem in refusal(EksNetwork, "net", network_args(**change))
 
 
-def test_a_region_without_an_endpoint_of_eks_gets_none_and_takes_the_nat() -> None:
+def test_a_region_without_an_endpoint_of_eks_gets_none_and_uses_nat() -> None:
     assert {"eks", "eks-auth"} <= set(default_services("eu-west-1"))
     assert not {"eks", "eks-auth"} & set(default_services("mx-central-1"))
     assert "eks-auth" in default_services("ap-southeast-5")
@@ -67,5 +69,5 @@ def test_a_region_without_an_endpoint_of_eks_gets_none_and_takes_the_nat() -> No
         ("s3", "cn-north-1", "com.amazonaws.cn-north-1.s3"),
     ],
 )
-def test_endpoints_are_called_what_aws_calls_them_in_the_region(service: str, region: str, name: str) -> None:
+def test_endpoints_have_awss_names_in_the_region(service: str, region: str, name: str) -> None:
     assert service_name(service, region) == name

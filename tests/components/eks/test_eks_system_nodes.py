@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from component_types import Register
 
 
-def test_the_controllers_have_on_demand_nodes_that_keep_others_away_and_their_credentials_from_pods(
+def test_the_controllers_have_tainted_on_demand_nodes_whose_credentials_pods_cannot_reach(
     registered_with: Callable[..., Any],
 ) -> None:
     registered = registered_with()
@@ -49,7 +49,7 @@ def test_the_controllers_have_on_demand_nodes_that_keep_others_away_and_their_cr
     }
 
 
-def test_size_release_and_repair_are_the_callers(registered_with: Callable[..., Any]) -> None:
+def test_size_release_and_repair_can_be_set(registered_with: Callable[..., Any]) -> None:
     pool = {"machine": "c7i.2xlarge", "min_nodes": 3, "max_nodes": 6, "disk_gib": 80, "release": "1.35.6-20260810", "node_repair": False}
 
     registered = registered_with(system_pool=pool)
@@ -79,7 +79,7 @@ def test_the_alias_decides_the_image_and_every_disk_is_encrypted(
     assert all((each["ebs"]["encrypted"], each["ebs"]["volumeType"]) == ("true", "gp3") for each in mapped)
 
 
-def test_more_nodes_at_least_are_more_nodes_at_once_because_eks_refuses_a_least_size_above_the_present_one(register: Register) -> None:
+def test_a_higher_minimum_also_raises_the_desired_size_because_eks_rejects_a_minimum_above_the_current_size(register: Register) -> None:
     ignored: dict[str, list[str] | None] = {}
 
     def note(resource: pulumi.ResourceTransformationArgs) -> None:

@@ -20,7 +20,7 @@ def args(**changes: Any) -> EksTeamLoginsArgs:
     return {"cluster_name": "prod", "groups": {ROLE: ["nlp"]}, "tags": TAGS} | changes  # pyrefly: ignore[bad-return] -- a test's own
 
 
-def test_a_role_with_its_path_has_one_entry_with_all_its_groups_in_one_order_always(register: Register) -> None:
+def test_a_role_with_its_path_has_one_entry_with_all_its_groups_always_in_the_same_order(register: Register) -> None:
     [entry] = register(lambda: EksTeamLogins("logins", args(groups={ROLE: ["vision", "nlp", "nlp"]}))).of(ENTRY)
 
     assert entry == {
@@ -32,7 +32,7 @@ def test_a_role_with_its_path_has_one_entry_with_all_its_groups_in_one_order_alw
     }
 
 
-def test_roles_of_one_name_have_entries_of_their_own_whatever_their_account_and_path(register: Register) -> None:
+def test_roles_with_the_same_name_have_separate_entries_by_account_and_path(register: Register) -> None:
     roles = [f"arn:aws:iam::{account}:role/{path}nlp" for account in (ACCOUNT, "444455556666") for path in ("", "teams/", "teams-")]
 
     registered = register(lambda: EksTeamLogins("logins", args(groups={role: ["nlp"] for role in roles})))
@@ -52,5 +52,7 @@ def test_roles_of_one_name_have_entries_of_their_own_whatever_their_account_and_
         ({"partition": "aws-cn"}, "a role of another partition than aws-cn"),
     ],
 )
-def test_what_eks_would_refuse_is_refused_before_anything_is_registered(changes: dict[str, Any], problem: str, refusal: Refusal) -> None:
+def test_arguments_that_eks_would_reject_are_refused_before_anything_is_registered(
+    changes: dict[str, Any], problem: str, refusal: Refusal
+) -> None:
     assert problem in refusal(EksTeamLogins, "logins", args(**changes))

@@ -8,7 +8,7 @@ from component_outputs import ReadCloud, outputs_of
 from flexspot.components.eks.existing_cluster import MARKS, ExistingClusterParts
 
 
-def test_each_addon_is_read_by_its_object_and_nothing_is_made_but_the_component() -> None:
+def test_each_addon_is_read_by_its_object_and_only_the_component_is_registered() -> None:
     cloud = ReadCloud(lambda identity: {"metadata": {"name": identity}})
 
     outputs_of(cloud, lambda: ExistingClusterParts("cluster-parts", {"addons": [each.value for each in MARKS]}))
@@ -23,6 +23,6 @@ def test_each_addon_is_read_by_its_object_and_nothing_is_made_but_the_component(
     assert cloud.made == ["flexspot:index:ExistingClusterParts"]
 
 
-def test_an_addon_that_no_object_shows_is_refused() -> None:
+def test_an_addon_without_a_known_object_is_refused() -> None:
     with pytest.raises(ValueError, match=r"ExistingClusterParts cluster-parts: addons is 'coredns'; allowed: aws-ebs-csi-driver"):
         outputs_of(ReadCloud(None), lambda: ExistingClusterParts("cluster-parts", {"addons": ["coredns"]}))

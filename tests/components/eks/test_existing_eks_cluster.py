@@ -46,7 +46,7 @@ def seen(cloud: ReadCloud, **changes: Any) -> dict[str, Any]:
     return outputs_of(cloud, make, preview=cloud.is_preview)
 
 
-def test_the_cluster_is_read_by_its_name_and_nothing_is_made_but_the_component() -> None:
+def test_the_cluster_is_read_by_its_name_and_only_the_component_is_registered() -> None:
     cloud = ReadCloud(found)
 
     seen(cloud)
@@ -55,7 +55,7 @@ def test_the_cluster_is_read_by_its_name_and_nothing_is_made_but_the_component()
     assert cloud.made == ["flexspot:index:ExistingEksCluster"]
 
 
-def test_outputs_are_those_of_a_cluster_of_ours_and_none_is_a_secret() -> None:
+def test_outputs_are_those_of_a_created_cluster_and_none_is_a_secret() -> None:
     outputs = seen(ReadCloud(lambda asked: found(asked) | {"accessConfig": {"authenticationMode": "API_AND_CONFIG_MAP"}}))
 
     assert (outputs["cluster_name"], outputs["arn"]) == ("lab", ARN)
@@ -66,7 +66,7 @@ def test_outputs_are_those_of_a_cluster_of_ours_and_none_is_a_secret() -> None:
     assert outputs["secrets"] == [False] * 7
 
 
-def test_the_kubeconfig_is_that_of_a_cluster_of_ours() -> None:
+def test_the_kubeconfig_is_that_of_a_created_cluster() -> None:
     written = json.loads(seen(ReadCloud(found))["kubeconfig"])
 
     assert written["current-context"] == ARN
@@ -77,7 +77,7 @@ def test_the_kubeconfig_is_that_of_a_cluster_of_ours() -> None:
     assert written["users"][0]["user"]["exec"]["args"][:4] == ["eks", "get-token", "--cluster-name", "lab"]
 
 
-def test_a_cluster_that_takes_none_is_refused_with_what_its_owner_can_do() -> None:
+def test_a_cluster_without_access_entries_is_refused_with_a_remedy() -> None:
     cloud = ReadCloud(lambda asked: found(asked) | {"accessConfig": {"authenticationMode": "CONFIG_MAP"}})
 
     with pytest.raises(pulumi.RunError, match=r"authentication mode of lab is CONFIG_MAP.*update-cluster-config --name lab"):
@@ -85,11 +85,11 @@ def test_a_cluster_that_takes_none_is_refused_with_what_its_owner_can_do() -> No
 
 
 @pytest.mark.parametrize("version", ["1.29", "1.36"])
-def test_a_version_with_which_all_works_is_taken(version: str) -> None:
+def test_a_version_that_supports_everything_is_accepted(version: str) -> None:
     assert seen(ReadCloud(lambda asked: found(asked) | {"version": version}), versions=NEEDS)["cluster_name"] == "lab"
 
 
-def test_a_version_with_which_something_does_not_work_is_refused_with_the_way_on() -> None:
+def test_a_version_that_lacks_a_feature_is_refused_with_a_remedy() -> None:
     update = "its owner upgrades it, one minor version at a time, with `aws eks update-cluster-version --name lab --region eu-west-1`, or"
     told = "ExistingEksCluster cluster: lab has Kubernetes 1.25, and "
 
@@ -111,7 +111,7 @@ def test_the_arn_is_of_the_clusters_partition() -> None:
     assert outputs["arn"] == f"arn:aws-us-gov:eks:us-gov-west-1:{ACCOUNT}:cluster/lab"
 
 
-def test_where_nobody_could_be_asked_what_is_written_down_is_known_and_the_rest_is_not() -> None:
+def test_offline_only_outputs_from_the_arguments_are_known() -> None:
     known = seen(ReadCloud(None))["known"]
 
     assert {name for name, each in known.items() if each} == {"cluster_name", "arn", "credentials_command"}
@@ -124,7 +124,7 @@ def test_where_nobody_could_be_asked_what_is_written_down_is_known_and_the_rest_
         ({"region": "cn-north-1"}, "partition is 'aws' with region cn-north-1; it must be the region's own, aws-cn"),
     ],
 )
-def test_what_aws_does_not_have_is_refused_before_anything_is_read(change: dict[str, str], problem: str) -> None:
+def test_arguments_that_aws_does_not_have_are_refused_before_anything_is_read(change: dict[str, str], problem: str) -> None:
     cloud = ReadCloud(found)
 
     with pytest.raises(ValueError, match=f"ExistingEksCluster cluster: {problem}"):

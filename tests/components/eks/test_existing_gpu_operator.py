@@ -51,11 +51,11 @@ EVERYWHERE = {"operator": "Exists"}
         [{"operator": "Exists", "effect": "NoSchedule"}],
     ],
 )
-def test_one_whose_daemons_tolerate_every_taint_is_known_by_its_policy(tolerations: list[dict[str, str]]) -> None:
+def test_an_operator_whose_daemons_tolerate_every_taint_is_accepted(tolerations: list[dict[str, str]]) -> None:
     assert seen(policy(*tolerations))["policy"] == "cluster-policy"
 
 
-def test_its_charts_own_tolerations_leave_spot_nodes_without_gpus_and_are_refused() -> None:
+def test_the_charts_default_tolerations_leave_spot_nodes_without_gpus_and_are_refused() -> None:
     with pytest.raises(
         pulumi.RunError,
         match=r"ExistingGpuOperator gpu-operator: its daemons do not tolerate flexspot\.dev/capacity-type=spot:NoSchedule: "
@@ -76,7 +76,7 @@ def test_another_value_or_effect_is_not_tolerated(tolerations: list[dict[str, st
         seen(policy(*tolerations))
 
 
-def test_a_part_that_is_off_and_counted_on_is_refused() -> None:
+def test_a_required_part_that_is_off_is_refused() -> None:
     off = policy(EVERYWHERE, devicePlugin={"enabled": False}, dcgmExporter={"enabled": False})
 
     with pytest.raises(pulumi.RunError, match=r"devicePlugin\.enabled\n.*dcgmExporter\.enabled, or say measurement\.dcgm_exporter: false"):
@@ -86,5 +86,5 @@ def test_a_part_that_is_off_and_counted_on_is_refused() -> None:
     assert "dcgmExporter" not in str(refused.value)
 
 
-def test_where_nobody_could_be_asked_nothing_is_refused() -> None:
+def test_offline_nothing_is_refused() -> None:
     assert seen(None)["policy"] == "cluster-policy"

@@ -87,18 +87,18 @@ def test_the_chart_has_every_value_that_it_is_given(register: Register) -> None:
     assert unknown_values(release(register)["values"], CHART_VALUES) == []
 
 
-def test_it_is_told_its_cluster_and_vpc_since_no_pod_may_ask_its_nodes_metadata(register: Register) -> None:
+def test_its_cluster_and_vpc_are_set_because_pods_cannot_reach_node_metadata(register: Register) -> None:
     values = release(register)["values"]
 
     assert (values["clusterName"], values["region"], values["vpcId"]) == (CLUSTER, "eu-central-1", "vpc-0a1b2c3d4e5f60718")
 
 
-def test_no_service_of_others_waits_for_it(register: Register) -> None:
+def test_other_services_do_not_depend_on_it(register: Register) -> None:
     """The webhook for new Services refuses all of them while no copy runs: Kueue's chart, say, could not be installed beside it."""
     assert release(register)["values"]["enableServiceMutatorWebhook"] is False
 
 
-def test_what_it_makes_carries_the_stacks_tags(register: Register) -> None:
+def test_its_load_balancers_have_the_stacks_tags(register: Register) -> None:
     assert release(register)["values"]["defaultTags"] == {"cost-center": "4711"}
 
 
@@ -108,7 +108,7 @@ def test_its_size_is_that_of_the_settings(register: Register) -> None:
     assert (larger["replicaCount"], larger["resources"]["requests"]) == (3, {"cpu": "500m", "memory": "1Gi"})
 
 
-def test_its_pods_alone_take_its_role(register: Register) -> None:
+def test_only_its_pods_can_assume_its_role(register: Register) -> None:
     resources = made(register)
     [role] = resources.of("aws:iam/role:Role")
     [bound] = resources.of("aws:eks/podIdentityAssociation:PodIdentityAssociation")
@@ -132,7 +132,7 @@ def test_its_pods_alone_take_its_role(register: Register) -> None:
         ({"tags": {"aws:mine": "x"}}, "aws:mine"),
     ],
 )
-def test_what_aws_or_the_chart_would_refuse_is_refused_before_anything_is_made(
+def test_arguments_that_aws_or_the_chart_would_reject_are_refused_before_anything_is_registered(
     changes: dict[str, Any], said: str, register: Register
 ) -> None:
     with pytest.raises(ValueError, match=said):
@@ -146,7 +146,7 @@ def test_upstreams_policy_is_kept_as_it_was_published() -> None:
 
 
 @pytest.mark.parametrize("partition", ["aws", "aws-cn", "aws-us-gov"])
-def test_the_policy_fits_into_one_of_iams_for_the_longest_name_of_a_cluster(partition: str) -> None:
+def test_the_policy_fits_into_iams_limit_for_the_longest_cluster_name(partition: str) -> None:
     assert counted_characters(controller_policy("c" * 100, partition)) <= MANAGED_POLICY_CHARACTERS
 
 
@@ -154,7 +154,7 @@ def test_the_policy_names_no_other_partition() -> None:
     assert "arn:aws:" not in as_json(controller_policy(CLUSTER, "aws-us-gov"))
 
 
-def test_narrowing_to_the_cluster_changes_conditions_on_its_tag_alone() -> None:
+def test_narrowing_to_the_cluster_only_changes_conditions_on_its_tag() -> None:
     """The same actions on the same resources; where the tag had to be there it has to be the cluster's, and nothing else is asked for."""
     for ours, theirs in zip(controller_policy(CLUSTER, "aws")["Statement"], upstream_policy()["Statement"], strict=True):
         assert {**ours, "Condition": None} == {**theirs, "Condition": None}
@@ -168,7 +168,7 @@ def conditions(statement: Any) -> set[tuple[str, str, str]]:
     return {(operator, key, str(value)) for operator, keys in statement.get("Condition", {}).items() for key, value in keys.items()}
 
 
-def test_a_linter_of_iam_finds_nothing_that_it_does_not_find_in_upstreams_policy() -> None:
+def test_an_iam_linter_finds_no_more_than_in_upstreams_policy() -> None:
     upstream = {(each.issue, each.details) for each in findings(as_json(upstream_policy()))}
     ours = {(each.issue, each.details) for each in findings(as_json(controller_policy(CLUSTER, "aws")))}
 
@@ -176,7 +176,7 @@ def test_a_linter_of_iam_finds_nothing_that_it_does_not_find_in_upstreams_policy
 
 
 @mock_aws
-def test_iam_takes_the_policy_as_moto_checks_it() -> None:
+def test_motos_iam_accepts_the_policy() -> None:
     made = boto3.client("iam").create_policy(PolicyName="controller", PolicyDocument=as_json(controller_policy("c" * 100, "aws")))
 
     assert made["Policy"].get("PolicyName") == "controller"
@@ -187,8 +187,8 @@ GROUP = "arn:aws:ec2:eu-central-1:111122223333:security-group/sg-0a1b2c3d4e5f607
 RESOURCE, REQUEST = "aws:ResourceTag/elbv2.k8s.aws/cluster", "aws:RequestTag/elbv2.k8s.aws/cluster"
 
 
-@pytest.mark.nightly(held_by="test_narrowing_to_the_cluster_changes_conditions_on_its_tag_alone")
-def test_principalmapper_lets_it_reach_what_its_own_cluster_made_and_nothing_of_another() -> None:
+@pytest.mark.nightly(held_by="test_narrowing_to_the_cluster_only_changes_conditions_on_its_tag")
+def test_principalmapper_allows_resources_of_its_own_cluster_and_no_other() -> None:
     """Upstream's policy lets it reach the other cluster's, too."""
     asked = [
         ("elasticloadbalancing:DeleteLoadBalancer", BALANCER, RESOURCE),

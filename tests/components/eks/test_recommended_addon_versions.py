@@ -35,7 +35,7 @@ class Asked(pulumi.runtime.Mocks):
 
 
 @pytest.mark.parametrize("kubernetes", ["1.34", "1.35"])
-def test_the_version_is_the_one_that_aws_calls_its_default_for_the_clusters_kubernetes(kubernetes: str) -> None:
+def test_the_version_is_awss_default_for_the_clusters_kubernetes(kubernetes: str) -> None:
     cloud = Asked()
     pulumi.runtime.set_mocks(cloud, preview=False)
     wanted = args(version=kubernetes, addon_versions={EBS: "recommended", "coredns": "v1.13.2-eksbuild.11"})
@@ -52,7 +52,7 @@ def test_the_version_is_the_one_that_aws_calls_its_default_for_the_clusters_kube
 
 
 @pytest.mark.slow
-def test_where_nobody_is_asked_it_is_unknown_and_not_left_to_the_first_day() -> None:
+def test_offline_it_is_unknown_and_not_omitted() -> None:
     settings = shipped("dev-eks")
     settings["cluster"]["addon_versions"] = {EBS: "recommended"}
     made = {each["addonName"]: each.get("addonVersion") for each in declared("dev-eks", settings).inputs_of("aws:eks/addon:Addon")}
@@ -61,7 +61,7 @@ def test_where_nobody_is_asked_it_is_unknown_and_not_left_to_the_first_day() -> 
     assert {"$unknown": True} not in made.values()
 
 
-def test_in_auto_mode_the_version_of_kubernetes_must_be_said() -> None:
+def test_in_auto_mode_the_kubernetes_version_is_required() -> None:
     wanted: Any = {"cluster": "a", "cluster_name": "a", "account": "111122223333", "region": "us-east-1", "labels": {}}
 
     with pytest.raises(

@@ -31,7 +31,7 @@ def spec(register: Register, *priorities: dict[str, Any], **changes: Any) -> dic
     return made["spec"]
 
 
-def test_a_class_of_named_pools_makes_none_and_never_leaves_them(register: Register) -> None:
+def test_a_class_of_named_pools_creates_none_and_uses_no_others(register: Register) -> None:
     named = args({"pools": ["l4-spot"]}, {"pools": ["l4-dws", "l4-od"]}, labels={"flexspot.dev/owner": "ann"})
     [made] = register(lambda: ComputeClass("inference", named)).of(OBJECT)
 
@@ -45,7 +45,7 @@ def test_a_class_of_named_pools_makes_none_and_never_leaves_them(register: Regis
     }
 
 
-def test_spot_and_flex_start_pools_are_made_above_a_capped_pool(register: Register) -> None:
+def test_spot_and_flex_start_pools_are_created_before_a_capped_pool(register: Register) -> None:
     made = spec(register, SPOT, FLEX, {"pools": ["l4-od"]}, **ACCOUNT)
 
     gpu = {"type": "nvidia-l4", "count": 1, "driverVersion": "default"}
@@ -63,7 +63,7 @@ def test_spot_and_flex_start_pools_are_made_above_a_capped_pool(register: Regist
     }
 
 
-def test_what_else_can_be_chosen(register: Register) -> None:
+def test_other_options_can_be_set(register: Register) -> None:
     zones = ["us-central1-a"]
     made = spec(
         register,
@@ -88,7 +88,7 @@ AUTOPILOT = {"autopilot": True, **ACCOUNT}
 RESERVED = {**SPOT, "capacity_type": "reserved", "reservation": {"name": "bought", "project": "acme-shared"}}
 
 
-def test_on_autopilot_gke_makes_every_priority_and_no_field_of_standard_alone_is_set(register: Register) -> None:
+def test_on_autopilot_gke_creates_every_priority_and_fields_of_standard_are_not_set(register: Register) -> None:
     paid = {**SPOT, "capacity_type": "on-demand", "zones": ["us-central1-a"]}
     made = spec(register, RESERVED, SPOT, FLEX, paid, **AUTOPILOT)
 
@@ -148,7 +148,7 @@ def test_its_name_is_an_output(outputs: Outputs) -> None:
         ([{"pools": ["l4"]}], {"name": "Inference"}, "name is Inference; it is up to 63 lower-case letters, digits and inner hyphens"),
     ],
 )
-def test_what_gke_would_refuse_is_refused_before_anything_is_registered(
+def test_arguments_that_gke_would_reject_are_refused_before_anything_is_registered(
     priorities: list[dict[str, Any]], changes: dict[str, Any], problem: str, refusal: Refusal
 ) -> None:
     assert problem in refusal(ComputeClass, "inference", args(*priorities, **changes))

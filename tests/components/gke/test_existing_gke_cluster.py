@@ -94,7 +94,7 @@ def test_by_default_its_private_address_is_used_and_its_own_authority_is_trusted
     assert [each["user"].keys() for each in written["users"]] == [{"exec"}]
 
 
-def test_with_dns_iam_its_name_is_used_whose_certificate_everybody_trusts() -> None:
+def test_with_dns_iam_its_name_is_used_with_a_public_certificate() -> None:
     outputs = seen(ReadCloud(found), access="dns_iam")
 
     assert json.loads(outputs["kubeconfig"])["clusters"][0]["cluster"] == {"server": "https://gke-1.us-central1.gke.goog"}
@@ -121,7 +121,7 @@ def test_a_zonal_cluster_is_looked_up_and_named_by_its_zone() -> None:
         ({"mode": "auto"}, "mode is 'auto'; allowed: standard, autopilot"),
     ],
 )
-def test_what_gke_does_not_have_is_refused_before_anything_is_read(change: dict[str, str], problem: str) -> None:
+def test_arguments_that_gke_does_not_have_are_refused_before_anything_is_read(change: dict[str, str], problem: str) -> None:
     cloud = ReadCloud(found)
 
     with pytest.raises(ValueError, match=f"ExistingGkeCluster cluster: {problem}"):
@@ -131,7 +131,7 @@ def test_what_gke_does_not_have_is_refused_before_anything_is_read(change: dict[
 
 
 @pytest.mark.parametrize("access", ["private", "dns_iam"])
-def test_a_cluster_of_which_nothing_is_known_yet_gives_no_kubeconfig_of_an_empty_host(access: str) -> None:
+def test_an_unknown_cluster_gives_no_kubeconfig_with_an_empty_host(access: str) -> None:
     outputs = seen(ReadCloud(None), access=access)
 
     assert outputs["known"]["kubeconfig"] is False
@@ -144,7 +144,7 @@ def refused(cloud: ReadCloud, **changes: Any) -> list[str]:
     return [line.removeprefix("ExistingGkeCluster cluster: ") for line in str(error.value).splitlines()]
 
 
-def test_a_cluster_with_all_that_is_needed_is_read_by_its_path_and_nothing_is_made() -> None:
+def test_a_suitable_cluster_is_read_by_its_path_and_nothing_is_created() -> None:
     cloud = ReadCloud(in_order())
 
     assert seen(cloud, **NEEDS)["cluster_name"] == "lab"
@@ -182,14 +182,14 @@ BY_GKE = f"{UPDATE} --enable-autoprovisioning --max-cpu 96"
     ],
     ids=["no identity", "another pool", "no driver is told", "no driver", "too old", "autopilot", "too little cpu", "too few GPUs"],
 )
-def test_what_is_wrong_with_a_cluster_is_told_with_what_mends_it(change: dict[str, Any], problem: str, remedy: str) -> None:
+def test_each_problem_of_a_cluster_is_reported_with_its_remedy(change: dict[str, Any], problem: str, remedy: str) -> None:
     [told] = refused(ReadCloud(in_order(**change)))
 
     assert told.startswith(problem)
     assert remedy in told
 
 
-def test_each_problem_is_told_in_a_line_of_its_own() -> None:
+def test_each_problem_is_reported_on_a_separate_line() -> None:
     told = refused(ReadCloud(lambda asked: found(asked) | {"masterVersion": "1.28.1-gke.1", "clusterAutoscaling": LIMITS}))
 
     assert [line.partition("; ")[0] for line in told] == [
@@ -207,11 +207,11 @@ def test_the_commands_name_the_zone_of_a_zonal_cluster() -> None:
     assert "`gcloud container clusters update lab --location us-central1-b --project acme-ai-dev --update-addons=" in told
 
 
-def test_limits_of_auto_provisioning_that_is_off_hold_nothing_back() -> None:
+def test_limits_of_disabled_auto_provisioning_are_ignored() -> None:
     assert seen(ReadCloud(in_order(clusterAutoscaling=LIMITS | {"enabled": False})), **NEEDS)["cluster_name"] == "lab"
 
 
-def test_autopilot_has_workload_identity_the_driver_and_its_nodes_by_itself() -> None:
+def test_autopilot_includes_workload_identity_the_driver_and_nodes() -> None:
     autopilot = {"enableAutopilot": True, "workloadIdentityConfig": None, "addonsConfig": {}, "clusterAutoscaling": {}}
 
     assert seen(ReadCloud(in_order(**autopilot)), **NEEDS | {"mode": "autopilot"})["cluster_name"] == "lab"
@@ -220,13 +220,13 @@ def test_autopilot_has_workload_identity_the_driver_and_its_nodes_by_itself() ->
     ]
 
 
-def test_of_a_cluster_that_nobody_could_read_nothing_is_refused_and_its_name_is_known() -> None:
+def test_a_cluster_that_was_not_read_is_not_refused_and_its_name_is_known() -> None:
     outputs = seen(ReadCloud(None), **NEEDS)
 
     assert outputs["known"] == {"cluster_name": True, "kubeconfig": False, "credentials_command": True}
 
 
-def test_in_a_preview_what_the_provider_leaves_out_of_a_cluster_that_it_has_read_is_off() -> None:
+def test_in_a_preview_parts_that_the_provider_omits_are_off() -> None:
     class Previewed(ReadCloud):
         is_preview = True
 

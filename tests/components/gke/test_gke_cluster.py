@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from component_types import Register
 
 
-def test_by_default_a_cluster_is_regional_closed_and_measured_and_its_pods_mount_buckets(cluster_of: Callable[..., dict[str, Any]]) -> None:
+def test_by_default_a_cluster_is_regional_private_and_measured_and_its_pods_mount_buckets(
+    cluster_of: Callable[..., dict[str, Any]],
+) -> None:
     cluster = cluster_of()
 
     wanted = {
@@ -46,7 +48,7 @@ def test_by_default_a_cluster_is_regional_closed_and_measured_and_its_pods_mount
     assert cluster["monitoringConfig"]["managedPrometheus"] == {"enabled": True}
 
 
-def test_without_managed_prometheus_the_system_alone_is_measured(cluster_of: Callable[..., dict[str, Any]]) -> None:
+def test_without_managed_prometheus_only_the_system_is_measured(cluster_of: Callable[..., dict[str, Any]]) -> None:
     cluster = cluster_of(managed_prometheus=False)
 
     assert cluster["monitoringConfig"] == {"enableComponents": ["SYSTEM_COMPONENTS"], "managedPrometheus": {"enabled": False}}
@@ -96,7 +98,7 @@ def test_exclusions_end_on_their_day_or_with_the_support_of_the_version(cluster_
     ]
 
 
-def test_channel_version_labels_and_protection_are_the_callers(cluster_of: Callable[..., dict[str, Any]]) -> None:
+def test_channel_version_labels_and_protection_can_be_set(cluster_of: Callable[..., dict[str, Any]]) -> None:
     cluster = cluster_of(
         release_channel="stable",
         min_version="1.35.0-gke.1171000",
@@ -114,14 +116,14 @@ def test_channel_version_labels_and_protection_are_the_callers(cluster_of: Calla
     assert cluster["privateClusterConfig"]["masterIpv4CidrBlock"] == "172.16.1.0/28"
 
 
-def test_the_component_itself_carries_its_defaults_for_policies(register: Register) -> None:
+def test_the_component_has_its_defaults_as_inputs_for_policies(register: Register) -> None:
     [component] = register(lambda: GkeCluster("gke", args())).of("flexspot:index:GkeCluster")
 
     assert component["access"] == "private"
     assert component["deletion_protection"] is True
 
 
-def test_what_gke_changes_by_itself_is_left_to_it(register: Register) -> None:
+def test_fields_that_gke_changes_by_itself_are_ignored(register: Register) -> None:
     ignored: dict[str, list[str] | None] = {}
 
     def note(resource: pulumi.ResourceTransformationArgs) -> None:

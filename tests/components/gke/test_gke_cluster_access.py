@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-def test_by_default_the_api_server_is_reached_from_inside_alone(cluster_of: Callable[..., dict[str, Any]]) -> None:
+def test_by_default_the_api_server_only_admits_the_inside(cluster_of: Callable[..., dict[str, Any]]) -> None:
     cluster = cluster_of()
 
     assert cluster["privateClusterConfig"] == {
@@ -41,7 +41,7 @@ def test_runners_elsewhere_reach_the_address_from_their_ranges_and_from_any_regi
     assert cluster["privateClusterConfig"]["masterGlobalAccessConfig"] == {"enabled": True}
 
 
-def test_with_dns_iam_there_is_a_name_behind_iam_and_no_address(cluster_of: Callable[..., dict[str, Any]]) -> None:
+def test_with_dns_iam_the_cluster_has_a_name_protected_by_iam_and_no_address(cluster_of: Callable[..., dict[str, Any]]) -> None:
     cluster = cluster_of(access="dns_iam")
 
     assert cluster["controlPlaneEndpointsConfig"] == {
@@ -53,7 +53,7 @@ def test_with_dns_iam_there_is_a_name_behind_iam_and_no_address(cluster_of: Call
     assert "masterAuthorizedNetworksConfig" not in cluster
 
 
-def test_with_public_cidrs_the_address_is_open_to_them_alone_and_nodes_stay_private(cluster_of: Callable[..., dict[str, Any]]) -> None:
+def test_with_public_cidrs_the_address_only_admits_them_and_nodes_stay_private(cluster_of: Callable[..., dict[str, Any]]) -> None:
     cluster = cluster_of(access="public_cidrs", cidrs=["203.0.113.0/24", "198.51.100.7/32"])
 
     assert cluster["privateClusterConfig"] == {
@@ -68,7 +68,7 @@ def test_with_public_cidrs_the_address_is_open_to_them_alone_and_nodes_stay_priv
     assert cluster["controlPlaneEndpointsConfig"]["dnsEndpointConfig"] == {"allowExternalTraffic": False}
 
 
-def test_outputs_are_what_the_next_tool_needs_and_none_is_a_secret() -> None:
+def test_outputs_contain_the_connection_and_no_secrets() -> None:
     outputs = cluster_outputs()
 
     assert outputs["cluster_name"] == "prod"
@@ -79,7 +79,7 @@ def test_outputs_are_what_the_next_tool_needs_and_none_is_a_secret() -> None:
     assert outputs["secrets"] == [False] * 7
 
 
-def test_the_kubeconfig_asks_googles_plugin_for_a_token_and_trusts_the_clusters_authority() -> None:
+def test_the_kubeconfig_gets_a_token_from_googles_plugin_and_trusts_the_clusters_authority() -> None:
     written = json.loads(cluster_outputs()["kubeconfig"])
 
     assert written["clusters"] == [
@@ -94,7 +94,7 @@ def test_the_kubeconfig_asks_googles_plugin_for_a_token_and_trusts_the_clusters_
     assert written["contexts"][0]["name"] == written["current-context"] == "gke_acme-ai-prod_us-central1_prod"
 
 
-def test_with_dns_iam_the_kubeconfig_has_the_name_whose_certificate_everybody_trusts() -> None:
+def test_with_dns_iam_the_kubeconfig_has_the_name_with_a_public_certificate() -> None:
     outputs = cluster_outputs(access="dns_iam")
 
     assert outputs["endpoint"] == "gke-1.us-central1.gke.goog"
@@ -116,7 +116,7 @@ def test_the_credentials_command_fits_the_access(change: dict[str, Any], flags: 
 
 
 @pytest.mark.parametrize("access,identity", [("private", None), ("dns_iam", None), ("dns_iam", "gke-1")])
-def test_in_a_preview_what_only_gke_can_answer_is_unknown_and_never_empty(access: str, identity: str | None) -> None:
+def test_in_a_preview_outputs_of_gke_are_unknown_and_never_empty(access: str, identity: str | None) -> None:
     cloud = Nothing()
     cloud.identity = identity
     known = outputs_of(cloud, lambda: GkeCluster("gke", args(access=access)), preview=True)["known"]
@@ -124,6 +124,6 @@ def test_in_a_preview_what_only_gke_can_answer_is_unknown_and_never_empty(access
     assert not any(known[name] for name in ("dns_endpoint", "ca_certificate", "kubeconfig"))
 
 
-def test_groups_of_a_domain_are_known_to_kubernetes_when_asked_for(cluster_of: Callable[..., dict[str, Any]]) -> None:
+def test_groups_of_a_domain_are_known_to_kubernetes_on_request(cluster_of: Callable[..., dict[str, Any]]) -> None:
     assert "authenticatorGroupsConfig" not in cluster_of()
     assert cluster_of(groups_domain="acme.com")["authenticatorGroupsConfig"] == {"securityGroup": "gke-security-groups@acme.com"}

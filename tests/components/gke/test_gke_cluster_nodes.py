@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from component_types import Register
 
 
-def test_gke_makes_no_pools_by_itself_unless_asked(cluster_of: Callable[..., dict[str, Any]]) -> None:
+def test_gke_creates_no_pools_by_itself_by_default(cluster_of: Callable[..., dict[str, Any]]) -> None:
     cluster = cluster_of()
 
     assert cluster["clusterAutoscaling"] == {"enabled": False, "autoscalingProfile": "OPTIMIZE_UTILIZATION"}
@@ -29,7 +29,7 @@ OF_EVERY_NODE = {
 }
 
 
-def test_declared_and_auto_provisioned_nodes_and_those_of_the_pool_that_is_removed_are_safe_alike(register: Register) -> None:
+def test_declared_and_auto_provisioned_nodes_and_those_of_the_removed_pool_are_equally_secure(register: Register) -> None:
     made = register(lambda: GkeCluster("gke", args(auto_provisioning=CEILINGS, resource_labels={"owner": "ml-platform"})))
 
     [cluster], [system] = made.of(CLUSTER), made.of(NODE_POOL)
@@ -63,7 +63,7 @@ def test_declared_and_auto_provisioned_nodes_and_those_of_the_pool_that_is_remov
     }
 
 
-def test_auto_provisioning_has_a_ceiling_for_cpu_memory_and_each_accelerator_always_in_one_order(
+def test_auto_provisioning_has_a_ceiling_for_cpu_memory_and_each_accelerator_always_in_the_same_order(
     cluster_of: Callable[..., dict[str, Any]],
 ) -> None:
     scaling = cluster_of(auto_provisioning=CEILINGS)["clusterAutoscaling"]
@@ -78,9 +78,7 @@ def test_auto_provisioning_has_a_ceiling_for_cpu_memory_and_each_accelerator_alw
 
 
 @pytest.mark.parametrize("least,per_zone", [(1, 1), (2, 1), (3, 1), (4, 2), (5, 2)])
-def test_the_controllers_pool_starts_with_nodes_in_each_zone_and_never_above_its_ceiling(
-    least: int, per_zone: int, register: Register
-) -> None:
+def test_the_controllers_pool_starts_with_nodes_in_each_zone_up_to_its_ceiling(least: int, per_zone: int, register: Register) -> None:
     pool_args = {"machine": "n2-standard-4", "min_nodes": least, "max_nodes": 5, "disk_gib": 50}
 
     [pool] = register(lambda: GkeCluster("gke", args(system_pool=pool_args))).of(NODE_POOL)
@@ -91,7 +89,7 @@ def test_the_controllers_pool_starts_with_nodes_in_each_zone_and_never_above_its
     assert pool["nodeConfig"]["diskSizeGb"] == 50
 
 
-def test_autopilot_is_told_nothing_that_it_refuses(register: Register) -> None:
+def test_autopilot_clusters_have_no_field_that_autopilot_rejects(register: Register) -> None:
     registered = register(lambda: GkeCluster("gke", args(**AUTOPILOT)))
 
     [cluster] = registered.of(CLUSTER)
@@ -118,7 +116,7 @@ def test_autopilot_is_told_nothing_that_it_refuses(register: Register) -> None:
     assert registered.of(NODE_POOL) == []
 
 
-def test_autopilots_nodes_run_as_the_given_account_too(cluster_of: Callable[..., dict[str, Any]]) -> None:
+def test_autopilots_nodes_also_run_as_the_given_account(cluster_of: Callable[..., dict[str, Any]]) -> None:
     cluster = cluster_of(**AUTOPILOT)
 
     assert cluster["clusterAutoscaling"] == {

@@ -62,7 +62,7 @@ def system_pool(**changes: Any) -> dict[str, Any]:
         (ceilings(accelerators={"cpu": 8}), "auto_provisioning.accelerators names 'cpu'; it must be GKE's name of a GPU"),
     ],
 )
-def test_what_is_not_safe_or_finite_is_refused_before_anything_is_registered(
+def test_unsafe_or_unlimited_clusters_are_refused_before_anything_is_registered(
     change: dict[str, Any], problem: str, refusal: Refusal
 ) -> None:
     assert problem in refusal(GkeCluster, "gke", args(**change))

@@ -25,7 +25,7 @@ ALL = {
 }
 
 
-def test_a_secured_cluster_says_so_in_the_apis_own_words(cluster_of: Callable[..., dict[str, Any]]) -> None:
+def test_security_options_use_the_apis_values(cluster_of: Callable[..., dict[str, Any]]) -> None:
     cluster = cluster_of(security=ALL)
 
     assert cluster["databaseEncryption"] == {"state": "ENCRYPTED", "keyName": f"{KEY}etcd"}
@@ -33,7 +33,7 @@ def test_a_secured_cluster_says_so_in_the_apis_own_words(cluster_of: Callable[..
     assert cluster["binaryAuthorization"] == {"evaluationMode": "PROJECT_SINGLETON_POLICY_ENFORCE"}
 
 
-def test_one_half_of_the_posture_says_nothing_of_the_other(cluster_of: Callable[..., dict[str, Any]]) -> None:
+def test_posture_and_scanning_are_independent(cluster_of: Callable[..., dict[str, Any]]) -> None:
     assert cluster_of(security={"posture": "disabled"})["securityPostureConfig"] == {"mode": "DISABLED"}
     scanned = cluster_of(security={"vulnerability_scanning": "enterprise"})
     assert scanned["securityPostureConfig"] == {"vulnerabilityMode": "VULNERABILITY_ENTERPRISE"}
@@ -48,14 +48,14 @@ def test_every_node_boots_from_a_disk_with_that_key(register: Register) -> None:
     assert cluster["clusterAutoscaling"]["autoProvisioningDefaults"]["bootDiskKmsKey"] == f"{KEY}disks"
 
 
-def test_autopilot_is_secured_alike(cluster_of: Callable[..., dict[str, Any]]) -> None:
+def test_autopilot_has_the_same_security_options(cluster_of: Callable[..., dict[str, Any]]) -> None:
     cluster = cluster_of(**AUTOPILOT, security=ALL)
 
     assert cluster["clusterAutoscaling"]["autoProvisioningDefaults"]["bootDiskKmsKey"] == f"{KEY}disks"
     assert cluster["databaseEncryption"]["keyName"] == f"{KEY}etcd"
 
 
-def test_system_nodes_are_confidential_or_boot_from_hyperdisk_as_their_machine_can(register: Register) -> None:
+def test_system_nodes_are_confidential_or_boot_from_hyperdisk_if_their_machine_supports_it(register: Register) -> None:
     def node(**pool: Any) -> dict[str, Any]:
         return register(lambda: GkeCluster("gke", args(system_pool=pool))).of(NODE_POOL)[0]["nodeConfig"]
 
@@ -81,5 +81,5 @@ def test_system_nodes_are_confidential_or_boot_from_hyperdisk_as_their_machine_c
         ),
     ],
 )
-def test_what_is_wrong_is_refused_before_anything_is_registered(changes: dict[str, Any], problem: str, refusal: Refusal) -> None:
+def test_invalid_arguments_are_refused_before_anything_is_registered(changes: dict[str, Any], problem: str, refusal: Refusal) -> None:
     assert problem in refusal(GkeCluster, "gke", args(**changes))

@@ -21,7 +21,7 @@ def made(register: Register, **changes: Any) -> dict[str, Any]:
     return pool
 
 
-def test_a_pool_of_a_zonal_cluster_is_in_its_zone_and_has_nodes_in_others_under_the_same_ceiling(register: Register) -> None:
+def test_a_pool_of_a_zonal_cluster_is_in_its_zone_and_has_nodes_in_others_below_the_same_ceiling(register: Register) -> None:
     pool = made(register, cluster_zone="us-central1-c")
 
     assert pool == made(register) | {"location": "us-central1-c"}
@@ -52,7 +52,7 @@ def test_a_node_is_hardened_tainted_labelled_and_has_its_driver(register: Regist
     }
 
 
-def test_spot_nodes_get_a_longer_grace_period_of_which_system_pods_have_the_last_15_seconds(register: Register) -> None:
+def test_spot_nodes_get_a_longer_grace_period_whose_last_15_seconds_are_for_system_pods(register: Register) -> None:
     node = made(register, shutdown_grace_seconds=120)["nodeConfig"]
 
     assert node["kubeletConfig"] == {"shutdownGracePeriodSeconds": 120, "shutdownGracePeriodCriticalPodsSeconds": 15}
@@ -75,7 +75,7 @@ def test_a_flex_start_node_ends_after_its_run_time_seven_days_by_default(registe
         ),
     ],
 )
-def test_a_reserved_pool_draws_on_its_reservation(register: Register, reservation: dict[str, str], value: str) -> None:
+def test_a_reserved_pool_uses_its_reservation(register: Register, reservation: dict[str, str], value: str) -> None:
     pool = made(register, capacity_type="reserved", reservation={"use": "specific"} | reservation)
 
     assert pool["nodeConfig"]["reservationAffinity"] == {
@@ -85,7 +85,7 @@ def test_a_reserved_pool_draws_on_its_reservation(register: Register, reservatio
     }
 
 
-def test_a_reserved_pool_may_draw_on_any_reservation(register: Register) -> None:
+def test_a_reserved_pool_can_use_any_reservation(register: Register) -> None:
     pool = made(register, capacity_type="reserved", reservation={"use": "any"})
 
     assert pool["nodeConfig"]["reservationAffinity"] == {"consumeReservationType": "ANY_RESERVATION_THEN_FAIL"}
@@ -123,7 +123,7 @@ def test_local_ssds_that_come_with_the_machine_or_are_added_are_ephemeral_storag
     assert made(register, local_ssd_disks=1)["nodeConfig"]["ephemeralStorageLocalSsdConfig"] == {"localSsdCount": 1}
 
 
-def test_a_node_boots_from_the_disk_that_its_machine_takes_and_from_a_key_of_ones_own(register: Register) -> None:
+def test_a_node_boots_from_its_machines_disk_type_with_a_given_key(register: Register) -> None:
     key = "projects/acme-keys/locations/us-central1/keyRings/ai/cryptoKeys/disks"
     a4x: dict[str, Any] = {"machine": "a4x-highgpu-4g", "accelerator": "nvidia-gb200", "gpus_per_node": 4, "boot_disk_kms_key": key}
     bare: dict[str, Any] = {"machine": "a3-ultragpu-8g-nolssd", "accelerator": "nvidia-h200-141gb", "gpus_per_node": 8}
@@ -135,7 +135,7 @@ def test_a_node_boots_from_the_disk_that_its_machine_takes_and_from_a_key_of_one
     assert {"bootDiskKmsKey", "ephemeralStorageLocalSsdConfig"} & without.keys() == set()
 
 
-def test_nodes_are_confidential_where_their_machine_can_be(register: Register) -> None:
+def test_nodes_are_confidential_if_their_machine_supports_it(register: Register) -> None:
     h100: dict[str, Any] = {"machine": "a3-highgpu-1g", "accelerator": "nvidia-h100-80gb"}
     pool = made(register, **h100, confidential_nodes="tdx")
 
@@ -143,7 +143,7 @@ def test_nodes_are_confidential_where_their_machine_can_be(register: Register) -
     assert "confidentialNodes" not in made(register, **h100)["nodeConfig"]
 
 
-def test_what_else_can_be_chosen_of_a_node(register: Register) -> None:
+def test_other_options_of_a_node_can_be_set(register: Register) -> None:
     pool = made(
         register,
         min_nodes=1,
@@ -175,7 +175,7 @@ def test_nodes_stay_as_they_are_until_their_version_is_no_longer_supported(regis
     assert "maintenancePolicies" not in made(register)
 
 
-def test_outputs_of_other_resources_are_taken_without_being_looked_at(register: Register, outputs: Outputs) -> None:
+def test_outputs_of_other_resources_are_accepted_without_checks(register: Register, outputs: Outputs) -> None:
     made_by_others = {"cluster": pulumi.Output.from_input("platform"), "service_account": pulumi.Output.from_input("nodes@acme")}
     pool = made(register, **made_by_others)
 
@@ -183,7 +183,7 @@ def test_outputs_of_other_resources_are_taken_without_being_looked_at(register: 
     assert outputs(lambda: GkeGpuNodePool("l4", pool_args())) == {"name": "l4-spot"}
 
 
-def test_the_component_carries_what_policies_need(register: Register) -> None:
+def test_the_component_has_the_inputs_that_policies_need(register: Register) -> None:
     [component] = register(lambda: GkeGpuNodePool("l4", pool_args())).of(COMPONENT)
 
     assert component["max_nodes"] == 4

@@ -46,7 +46,7 @@ def refused(changes: dict[str, Any]) -> str:
         ({"node_labels": {"cloud.google.com/gke-spot": "true"}}, "node_labels (is cloud.google.com/gke-spot): GKE sets that one"),
     ],
 )
-def test_a_pool_without_limit_or_taint_or_with_a_mark_that_gke_sets(change: dict[str, Any], problem: str) -> None:
+def test_a_pool_without_limit_or_taint_or_with_a_label_or_taint_that_gke_sets_is_refused(change: dict[str, Any], problem: str) -> None:
     assert problem in refused(change)
 
 
@@ -76,7 +76,7 @@ def test_a_pool_without_limit_or_taint_or_with_a_mark_that_gke_sets(change: dict
         ({**RESERVED, "reservation": {"use": "any", "name": "l4"}}, "reservation (is 'l4'): use: specific needs a name, and use: any"),
     ],
 )
-def test_what_a_capacity_type_requires_or_forbids(change: dict[str, Any], problem: str) -> None:
+def test_options_that_a_capacity_type_forbids_or_lacks_are_refused(change: dict[str, Any], problem: str) -> None:
     assert problem in refused(change)
 
 
@@ -117,9 +117,9 @@ def test_what_a_capacity_type_requires_or_forbids(change: dict[str, Any], proble
         ),
     ],
 )
-def test_machines_gpus_disks_and_names_that_do_not_exist(change: dict[str, Any], problem: str) -> None:
+def test_machines_gpus_disks_and_names_that_do_not_exist_are_refused(change: dict[str, Any], problem: str) -> None:
     assert problem in refused(change)
 
 
-def test_nothing_is_registered_of_a_pool_that_is_refused(refusal: Refusal) -> None:
+def test_nothing_of_a_refused_pool_is_registered(refusal: Refusal) -> None:
     assert "gpu-pool-without-limit" in refusal(GkeGpuNodePool, "l4", pool_args(max_nodes=0))

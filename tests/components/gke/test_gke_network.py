@@ -40,7 +40,7 @@ def test_the_subnetwork_has_roomy_ranges_and_reaches_google_privately(register: 
     assert [each["ipCidrRange"] for each in subnetwork["secondaryIpRanges"]] == ["10.64.0.0/14", "10.127.0.0/20"]
 
 
-def test_the_nat_serves_this_subnetwork_alone_with_more_ports_as_pods_need_them_and_logs_what_fails(register: Register) -> None:
+def test_the_nat_only_serves_this_subnetwork_with_dynamic_ports_and_logs_errors(register: Register) -> None:
     nat = one(register(lambda: GkeNetwork("net", args())), "net-nat")
 
     assert (nat["router"], nat["natIpAllocateOption"]) == ("flexspot-router", "AUTO_ONLY")
@@ -60,7 +60,7 @@ def test_outputs_are_ids_and_the_names_of_the_ranges(outputs: Outputs) -> None:
     }
 
 
-def test_ranges_and_their_names_are_the_callers(register: Register) -> None:
+def test_ranges_and_their_names_can_be_set(register: Register) -> None:
     wanted = args(
         nodes_cidr="10.8.0.0/20", pods_cidr="10.96.0.0/14", services_cidr="10.9.0.0/20", pods_range="gke-pods", services_range="gke-svc"
     )
@@ -85,7 +85,7 @@ def test_the_parts_of_a_network_with_the_longest_name_have_names_that_fit(regist
     assert all(len(name) <= 63 for name in names)
 
 
-def test_the_component_carries_the_ranges_that_it_took_by_itself(register: Register) -> None:
+def test_the_component_has_its_default_ranges_as_inputs(register: Register) -> None:
     [component] = register(lambda: GkeNetwork("net", args())).of("flexspot:index:GkeNetwork")
 
     assert component["pods_cidr"] == "10.64.0.0/14"
@@ -103,13 +103,13 @@ def test_the_component_carries_the_ranges_that_it_took_by_itself(register: Regis
         ({"services_cidr": "10.64.16.0/20"}, "pods_cidr is 10.64.0.0/14, which overlaps with services_cidr, 10.64.16.0/20"),
     ],
 )
-def test_what_google_cloud_would_refuse_is_refused_before_anything_is_registered(
+def test_arguments_that_google_cloud_would_reject_are_refused_before_anything_is_registered(
     change: dict[str, Any], problem: str, refusal: Refusal
 ) -> None:
     assert problem in refusal(GkeNetwork, "net", args(**change))
 
 
-def test_a_name_that_does_not_fit_is_cut_the_same_way_each_time_and_unlike_any_other() -> None:
+def test_a_name_that_does_not_fit_is_always_cut_the_same_way_and_differs_from_others() -> None:
     first, again, other = fitted("n" * 64, 63), fitted("n" * 64, 63), fitted("n" * 64 + "x", 63)
 
     assert first == again == "n" * 54 + "-" + first[-8:]

@@ -23,7 +23,7 @@ def test_the_email_is_the_accounts(outputs: Outputs) -> None:
     assert outputs(lambda: GkeNodeIdentity("nodes", args())) == {"email": "flexspot-nodes@acme-ai-prod.iam.gserviceaccount.com"}
 
 
-def test_the_account_has_the_roles_that_nodes_need_and_no_other(register: Register) -> None:
+def test_the_account_only_has_the_roles_that_nodes_need(register: Register) -> None:
     members = register(lambda: GkeNodeIdentity("nodes", args())).of("gcp:projects/iAMMember:IAMMember")
 
     assert {each["role"] for each in members} == {
@@ -69,7 +69,7 @@ def test_an_id_that_is_too_long_is_cut_with_a_hash_of_the_whole(register: Regist
         ({"project": "acme"}, "project is 'acme'; it must be a project's id"),
     ],
 )
-def test_what_google_cloud_would_refuse_is_refused_before_anything_is_registered(
+def test_arguments_that_google_cloud_would_reject_are_refused_before_anything_is_registered(
     change: dict[str, Any], problem: str, refusal: Refusal
 ) -> None:
     assert problem in refusal(GkeNodeIdentity, "nodes", args(**change))

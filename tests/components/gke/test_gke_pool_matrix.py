@@ -73,7 +73,7 @@ def test_the_matrix_has_each_family_that_the_platform_offers() -> None:
 
 
 @pytest.mark.parametrize("capacity_type,machine", MATRIX)
-def test_a_pool_is_finite_tainted_has_the_gpus_of_its_machine_and_asks_for_its_capacity_type_alone(
+def test_a_pool_is_limited_and_tainted_and_has_its_machines_gpus_and_only_its_capacity_type(
     capacity_type: CapacityType, machine: Machine, register: Register
 ) -> None:
     assert machine.gpu is not None
@@ -103,7 +103,7 @@ def test_a_pool_is_finite_tainted_has_the_gpus_of_its_machine_and_asks_for_its_c
 
 
 @pytest.mark.parametrize("capacity_type", [CapacityType.FLEX_START, CapacityType.QUEUED])
-def test_a_family_that_dws_does_not_give_is_refused(capacity_type: CapacityType, register: Register) -> None:
+def test_a_family_that_dws_does_not_offer_is_refused(capacity_type: CapacityType, register: Register) -> None:
     def declare() -> None:
         for machine in (each for each in FAMILIES.values() if not each.flex_start):
             assert machine.gpu is not None

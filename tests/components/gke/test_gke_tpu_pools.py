@@ -25,7 +25,7 @@ def made(register: Register, **changes: Any) -> dict[str, Any]:
     return pool
 
 
-def test_single_hosts_have_no_accelerator_beside_the_machine_and_no_topology(register: Register) -> None:
+def test_single_hosts_have_no_separate_accelerator_and_no_topology(register: Register) -> None:
     """AI-Hypercomputer/xpk at 002d8ade, src/xpk/core/nodepool.py: --enable-gvnic, and --tpu-topology for several hosts alone."""
     pool = made(register, max_nodes=3)
     node = pool["nodeConfig"]
@@ -39,7 +39,7 @@ def test_single_hosts_have_no_accelerator_beside_the_machine_and_no_topology(reg
 
 
 @pytest.mark.parametrize("capacity_type", ["spot", "on-demand", "flex-start"])
-def test_a_slice_says_its_topology_and_is_as_large_as_it(register: Register, capacity_type: str) -> None:
+def test_a_slice_has_its_topology_and_as_many_nodes(register: Register, capacity_type: str) -> None:
     pool = made(register, tpu_topology="4x8", max_nodes=8, capacity_type=capacity_type)
 
     assert pool["placementPolicy"] == {"type": "COMPACT", "tpuTopology": "4x8"}
@@ -67,6 +67,8 @@ def test_a_slice_says_its_topology_and_is_as_large_as_it(register: Register, cap
         ({"capacity_type": "queued"}, "queued"),
     ],
 )
-def test_what_gke_refuses_of_tpus_is_refused_before_anything_is_registered(register: Register, changes: dict[str, Any], match: str) -> None:
+def test_tpu_pools_that_gke_would_reject_are_refused_before_anything_is_registered(
+    register: Register, changes: dict[str, Any], match: str
+) -> None:
     with pytest.raises(ValueError, match=match):
         made(register, **changes)

@@ -40,7 +40,7 @@ def nodes(**changes: Any) -> GkeRdmaNodesArgs:
     } | changes
 
 
-def test_there_are_an_ordinary_network_and_one_for_rdma_of_the_zone_with_a_subnetwork_a_card(register: Register) -> None:
+def test_there_are_an_ordinary_network_and_an_rdma_network_of_the_zone_with_a_subnetwork_per_card(register: Register) -> None:
     made = register(lambda: GkeRdmaNetworks("rdma", networks()))
 
     profiles = {each["name"]: each.get("networkProfile") for each in made.of(NETWORK)}
@@ -52,7 +52,7 @@ def test_there_are_an_ordinary_network_and_one_for_rdma_of_the_zone_with_a_subne
     assert not any(each["autoCreateSubnetworks"] for each in made.of(NETWORK))
 
 
-def test_names_of_networks_and_subnetworks_come_in_the_order_of_a_nodes_cards(outputs: Outputs) -> None:
+def test_names_of_networks_and_subnetworks_are_in_the_order_of_a_nodes_cards(outputs: Outputs) -> None:
     assert outputs(lambda: GkeRdmaNetworks("rdma", networks(rdma_networks=2))) == {
         "networks": ["prod-gvnic", "prod-rdma", "prod-rdma"],
         "subnetworks": ["prod-gvnic", "prod-rdma-0", "prod-rdma-1"],
@@ -70,7 +70,7 @@ def test_names_of_networks_and_subnetworks_come_in_the_order_of_a_nodes_cards(ou
         ({"network": "Prod"}, "network is 'Prod'"),
     ],
 )
-def test_what_google_cloud_would_refuse_is_refused_before_anything_is_registered(
+def test_arguments_that_google_cloud_would_reject_are_refused_before_anything_is_registered(
     changes: dict[str, Any], problem: str, refusal: Refusal
 ) -> None:
     assert problem in refusal(GkeRdmaNetworks, "rdma", networks(**changes))
@@ -87,7 +87,7 @@ def test_every_card_is_a_network_of_the_cluster_by_its_own_name(register: Regist
     assert parameters["rdma-7"] == {"vpc": "prod-rdma", "vpcSubnet": "prod-rdma-7", "deviceMode": "RDMA"}
 
 
-def test_the_installer_is_on_these_nodes_alone_and_writes_where_the_device_plugin_shows_it(register: Register) -> None:
+def test_the_installer_only_runs_on_these_nodes_and_writes_to_the_folder_that_the_device_plugin_mounts(register: Register) -> None:
     [daemon] = register(lambda: GkeRdmaNodes("nodes", nodes())).of("kubernetes:apps/v1:DaemonSet")
 
     pod = daemon["spec"]["template"]["spec"]
@@ -101,5 +101,5 @@ def test_the_installer_is_on_these_nodes_alone_and_writes_where_the_device_plugi
     assert daemon["spec"]["selector"]["matchLabels"].items() <= daemon["spec"]["template"]["metadata"]["labels"].items()
 
 
-def test_nodes_of_no_kind_are_refused(refusal: Refusal) -> None:
+def test_nodes_without_accelerators_are_refused(refusal: Refusal) -> None:
     assert "accelerators is empty" in refusal(GkeRdmaNodes, "nodes", nodes(accelerators=[]))

@@ -56,7 +56,7 @@ def refused(cloud: pulumi.runtime.Mocks, **changes: Any) -> str:
         ("1.30", "1.30.", "extended"),
     ],
 )
-def test_a_version_of_which_the_channel_has_a_release_is_taken(version: str, prefix: str, channel: str) -> None:
+def test_a_version_with_a_release_in_the_channel_is_accepted(version: str, prefix: str, channel: str) -> None:
     cloud = Asked()
 
     assert made(cloud, min_version=version, release_channel=channel)["cluster_name"] == "prod"
@@ -64,7 +64,7 @@ def test_a_version_of_which_the_channel_has_a_release_is_taken(version: str, pre
 
 
 @pytest.mark.parametrize("version", ["1.28", "1.30", "1.37", "1.3", "1.35.9", "1.35.2-gke.9"])
-def test_a_version_of_which_the_channel_has_none_is_refused_with_what_it_has(version: str) -> None:
+def test_a_version_without_a_release_in_the_channel_is_refused_with_the_channels_default(version: str) -> None:
     told = refused(Asked(), min_version=version, release_channel="stable")
 
     assert told == (
@@ -73,23 +73,23 @@ def test_a_version_of_which_the_channel_has_none_is_refused_with_what_it_has(ver
     )
 
 
-def test_a_cluster_that_is_newer_needs_no_release_of_its_least_version() -> None:
+def test_a_newer_cluster_needs_no_release_of_its_minimum_version() -> None:
     """A channel goes on, and the stack's file stays: what was on offer when the cluster was made is not any more."""
     assert made(Running("1.35.2-gke.1860000"), min_version="1.32", release_channel="stable", preview=False)["cluster_name"] == "prod"
 
 
-def test_an_upgrade_to_what_the_channel_does_not_have_is_refused() -> None:
+def test_an_upgrade_to_a_version_that_the_channel_lacks_is_refused() -> None:
     assert "the channel stable offers no release of it" in refused(
         Running("1.35.2-gke.1860000"), min_version="1.36", release_channel="stable", preview=False
     )
 
 
-def test_without_a_version_nobody_is_asked() -> None:
+def test_without_a_version_gke_is_not_asked() -> None:
     cloud = Asked()
 
     assert made(cloud)["cluster_name"] == "prod"
     assert cloud.prefixes == []
 
 
-def test_offline_nothing_is_known_and_nothing_refused() -> None:
+def test_offline_no_version_is_known_and_none_is_refused() -> None:
     assert made(Nothing(), min_version="1.28")["cluster_name"] == "prod"

@@ -56,7 +56,7 @@ def test_nodes_are_general_machines_without_gpus_and_without_taints_up_to_a_ceil
     assert "topology.kubernetes.io/zone" not in wanted
 
 
-def test_only_families_are_made_whose_price_is_known(pool: Callable[..., dict[str, Any]]) -> None:
+def test_only_families_with_known_prices_are_used(pool: Callable[..., dict[str, Any]]) -> None:
     """So that a month has a worst case: Karpenter takes a dearer family when cheaper ones are out of stock."""
     families = requirements(pool())["karpenter.k8s.aws/instance-family"][1]
 
@@ -66,11 +66,11 @@ def test_only_families_are_made_whose_price_is_known(pool: Callable[..., dict[st
 
 
 @pytest.mark.parametrize("max_vcpu,most", [(64, "33"), (8, "5"), (1, "3")])
-def test_no_node_takes_more_than_half_of_the_ceiling(pool: Callable[..., dict[str, Any]], max_vcpu: int, most: str) -> None:
+def test_no_node_uses_more_than_half_of_the_ceiling(pool: Callable[..., dict[str, Any]], max_vcpu: int, most: str) -> None:
     assert requirements(pool(max_vcpu=max_vcpu))["karpenter.k8s.aws/instance-cpu"] == ("Lt", [most])
 
 
-def test_zones_capacity_types_and_the_taints_of_drivers_are_the_callers(pool: Callable[..., dict[str, Any]]) -> None:
+def test_zones_capacity_types_and_startup_taints_can_be_set(pool: Callable[..., dict[str, Any]]) -> None:
     taint = {"key": "ebs.csi.aws.com/agent-not-ready", "value": "", "effect": "NoExecute"}
 
     made = pool(zones=["us-east-1b", "us-east-1a"], capacity_types=["on-demand"], startup_taints=[taint], idle_seconds=300)

@@ -20,7 +20,7 @@ def spec(register: Register, **changes: Any) -> dict[str, Any]:
     return made["spec"]
 
 
-def test_a_node_class_is_pinned_private_encrypted_and_closed_to_pods_that_ask_for_its_credentials(register: Register) -> None:
+def test_a_node_class_is_pinned_private_encrypted_and_hides_its_credentials_from_pods(register: Register) -> None:
     [made] = register(lambda: Ec2NodeClass("l4", node_class_args())).of(NODE_CLASS)
 
     assert made["apiVersion"] == "karpenter.k8s.aws/v1"
@@ -64,7 +64,7 @@ def test_bottlerocket_has_its_system_on_a_small_volume_and_images_and_pods_on_a_
     assert data["ebs"] == system["ebs"] | {"volumeSize": "500Gi", "iops": 6000, "throughput": 500}
 
 
-def test_disks_and_the_machines_own_nvme_can_be_chosen(register: Register) -> None:
+def test_disks_and_the_machines_own_nvme_can_be_set(register: Register) -> None:
     made = spec(register, boot_disk_gib=1000, boot_disk_iops=16_000, boot_disk_throughput_mib=1000, local_nvme=True)
 
     [root] = made["blockDeviceMappings"]
@@ -72,7 +72,7 @@ def test_disks_and_the_machines_own_nvme_can_be_chosen(register: Register) -> No
     assert made["instanceStorePolicy"] == "RAID0"
 
 
-def test_the_root_volume_is_small_where_the_machines_own_disks_hold_images_and_scratch_data(register: Register) -> None:
+def test_the_root_volume_is_small_if_the_machines_own_disks_have_images_and_scratch_data(register: Register) -> None:
     [root] = spec(register, local_nvme=True)["blockDeviceMappings"]
 
     assert (root["ebs"]["volumeSize"], root["ebs"]["iops"], root["ebs"]["throughput"]) == ("30Gi", 3000, 125)
@@ -88,7 +88,7 @@ def test_the_root_volume_is_small_where_the_machines_own_disks_hold_images_and_s
         ({"boot_disk_gib": 20}, ("20Gi", 6000, 500)),
     ],
 )
-def test_what_is_not_asked_of_a_volume_makes_room_for_what_is(
+def test_values_of_a_volume_that_are_not_given_adapt_to_those_that_are(
     asked: dict[str, Any], volume: tuple[str, int, int], register: Register
 ) -> None:
     [root] = spec(register, **asked)["blockDeviceMappings"]
@@ -128,7 +128,7 @@ def test_reservations_are_named_by_id_or_by_all_their_tags(change: dict[str, Any
     assert spec(register, **change)["capacityReservationSelectorTerms"] == terms
 
 
-def test_an_existing_network_is_named_by_ids_whose_order_decides_nothing(register: Register) -> None:
+def test_an_existing_network_is_named_by_ids_in_any_order(register: Register) -> None:
     ids: dict[str, Any] = {"subnet_ids": ["subnet-0b1c2d3e", "subnet-0a1b2c3d"], "security_group_ids": ["sg-2", "sg-1"]}
     made = spec(register, **ids)
 
@@ -137,14 +137,14 @@ def test_an_existing_network_is_named_by_ids_whose_order_decides_nothing(registe
     assert made == spec(register, **{argument: list(reversed(values)) for argument, values in ids.items()})
 
 
-def test_nodes_can_have_a_security_group_beside_those_that_are_discovered_or_named(register: Register) -> None:
+def test_nodes_can_have_a_security_group_in_addition_to_discovered_or_named_ones(register: Register) -> None:
     more = {"more_security_group_ids": ["sg-efa"]}
 
     assert spec(register, **more)["securityGroupSelectorTerms"][1:] == [{"id": "sg-efa"}]
     assert spec(register, security_group_ids=["sg-1"], **more)["securityGroupSelectorTerms"] == [{"id": "sg-1"}, {"id": "sg-efa"}]
 
 
-def test_a_role_and_a_security_group_may_be_known_later_than_the_plan(register: Register) -> None:
+def test_a_role_and_a_security_group_may_be_unknown_in_the_preview(register: Register) -> None:
     later = {"node_role": pulumi.Output.from_input("made-role"), "security_group_ids": [pulumi.Output.from_input("sg-made")]}
     made = spec(register, **later)
 

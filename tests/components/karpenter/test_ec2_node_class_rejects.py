@@ -47,7 +47,7 @@ BLOCK = {"reservation_kind": "capacity-block", "reservation_ids": ["cr-0a1b2c3d4
         ({**BLOCK, "zones": ["us-east-1a", "us-east-1b"]}, "has zones us-east-1a, us-east-1b; a capacity block is in exactly one zone"),
     ],
 )
-def test_what_cannot_be_is_refused_before_anything_is_registered(change: dict[str, Any], problem: str, refusal: Refusal) -> None:
+def test_invalid_arguments_are_refused_before_anything_is_registered(change: dict[str, Any], problem: str, refusal: Refusal) -> None:
     assert problem in refusal(Ec2NodeClass, "l4", node_class_args(**change))
 
 
@@ -71,7 +71,7 @@ def test_tags_that_karpenter_or_aws_set_are_refused(key: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_kind_of_node_class_that_the_platform_makes_is_let_through(kind: str, register: Register) -> None:
+def test_every_kind_of_node_class_that_the_platform_creates_is_accepted(kind: str, register: Register) -> None:
     registered = register(lambda: Ec2NodeClass("l4", node_class_args(**KINDS[kind])))
 
     assert len(registered.of(NODE_CLASS)) == 1
@@ -80,7 +80,7 @@ def test_every_kind_of_node_class_that_the_platform_makes_is_let_through(kind: s
 @pytest.mark.parametrize(
     "edge", [{"boot_disk_gib": 20, "boot_disk_iops": 10_000}, {"boot_disk_iops": 3000, "boot_disk_throughput_mib": 750}]
 )
-def test_figures_at_the_limits_that_others_set_are_let_through(edge: dict[str, Any], register: Register) -> None:
+def test_values_at_the_limits_of_others_are_accepted(edge: dict[str, Any], register: Register) -> None:
     registered = register(lambda: Ec2NodeClass("l4", node_class_args(**edge)))
 
     assert len(registered.of(NODE_CLASS)) == 1

@@ -19,7 +19,7 @@ def args(**changes: Any) -> EfaPlacementGroupArgs:
     return {"cluster": "platform", "pool": "h100-reserved", "tags": {"environment": "prod", "owner": "ann"}} | changes
 
 
-def test_a_pool_has_a_cluster_placement_group_of_its_own(register: Register, outputs: Outputs) -> None:
+def test_a_pool_has_its_own_cluster_placement_group(register: Register, outputs: Outputs) -> None:
     [group] = register(lambda: EfaPlacementGroup("h100", args())).of(GROUP)
 
     assert group == {
@@ -30,7 +30,7 @@ def test_a_pool_has_a_cluster_placement_group_of_its_own(register: Register, out
     assert outputs(lambda: EfaPlacementGroup("h100", args())) == {"name": "platform-h100-reserved"}
 
 
-def test_a_name_that_is_too_long_is_cut_with_a_hash_so_that_two_pools_stay_apart(register: Register) -> None:
+def test_a_name_that_is_too_long_is_cut_with_a_hash_so_that_two_pools_differ(register: Register) -> None:
     names = [
         register(lambda pool=pool: EfaPlacementGroup("h100", args(cluster="c" * 100, pool=pool))).of(GROUP)[0]["name"]
         for pool in ("p" * 160, "p" * 161)

@@ -57,7 +57,7 @@ def asked(controller: dict[str, Any] | None, node_classes: dict[str, Any] | None
     return ReadCloud(None if controller is None else lambda identity: answers[identity] or {})
 
 
-def test_both_are_read_by_their_names_and_nothing_is_made_but_the_component() -> None:
+def test_both_are_read_by_their_names_and_only_the_component_is_registered() -> None:
     cloud = asked(deployment())
 
     outputs_of(cloud, lambda: ExistingKarpenter("karpenter", arguments()))
@@ -72,21 +72,19 @@ def test_both_are_read_by_their_names_and_nothing_is_made_but_the_component() ->
         (deployment("1.8.6"), definition(), r"is 1\.8\.6; its node pools and classes need 1\.9 or newer"),
         (deployment("0.37.5"), definition(), r"is 0\.37\.5; its node pools and classes need 1\.9 or newer"),
         (deployment("1.12.0"), definition(), r"works with Kubernetes 1\.26 to 1\.35, and the cluster has 1\.36"),
-        (deployment(CLUSTER_NAME="other"), definition(), "is told the cluster's name other, not ml"),
+        (deployment(CLUSTER_NAME="other"), definition(), "has the cluster's name other, not ml"),
         (deployment(INTERRUPTION_QUEUE=None), definition(), r"no interruption queue.*its owner sets settings\.interruptionQueue"),
         (deployment(FEATURE_GATES="ReservedCapacity=false,NodeRepair=true"), definition(), "gate ReservedCapacity off"),
         (deployment(), definition("networkInterfaces"), r"EC2NodeClass on ml lacks networkInterfaces.*karpenter-crd to 1\.14"),
         (deployment(), definition(served=False), "lacks capacityReservationSelectorTerms, networkInterfaces, placementGroupSelector"),
     ],
 )
-def test_what_pools_cannot_do_with_is_refused_with_what_its_owner_can_do(
-    controller: dict[str, Any], node_classes: dict[str, Any], said: str
-) -> None:
+def test_an_unsuitable_karpenter_is_refused_with_a_remedy(controller: dict[str, Any], node_classes: dict[str, Any], said: str) -> None:
     with pytest.raises(pulumi.RunError, match=f"ExistingKarpenter karpenter: .*{said}"):
         seen(controller, node_classes, kubernetes_version="1.36")
 
 
-def test_all_that_is_wrong_is_told_at_once() -> None:
+def test_all_problems_are_reported_at_once() -> None:
     with pytest.raises(pulumi.RunError) as refused:
         seen(deployment("1.8.6", INTERRUPTION_QUEUE=None), definition("networkInterfaces"))
 
@@ -101,17 +99,17 @@ def test_all_that_is_wrong_is_told_at_once() -> None:
         pytest.param(deployment(environment={}), id="variables that come from elsewhere"),
     ],
 )
-def test_what_nobody_can_know_is_taken(controller: dict[str, Any]) -> None:
+def test_unknown_facts_are_accepted(controller: dict[str, Any]) -> None:
     assert seen(controller, kubernetes_version="1.36")["deployment"] == THERE
 
 
-def test_fields_and_gates_that_no_pool_needs_are_not_asked_for() -> None:
+def test_fields_and_gates_that_no_pool_needs_are_not_required() -> None:
     off = deployment(FEATURE_GATES="ReservedCapacity=false")
 
     assert seen(off, definition(*NEW_FIELDS), reserved=False, fields=[])["deployment"] == THERE
 
 
-def test_where_nobody_could_be_asked_nothing_is_refused() -> None:
+def test_offline_nothing_is_refused() -> None:
     assert seen(None, kubernetes_version="")["known"] == {"deployment": True}
 
 

@@ -64,7 +64,7 @@ OF_NEURON: dict[str, Any] = {
 }
 
 
-def test_a_pool_of_neuron_machines_is_limited_tainted_and_chosen_by_neuron_devices(register: Register) -> None:
+def test_a_pool_of_neuron_machines_is_limited_tainted_and_selected_by_neuron_devices(register: Register) -> None:
     [pool] = register(lambda: GpuNodePool("trn-spot", args(**OF_NEURON))).of(NODE_POOL)
 
     assert pool["spec"]["limits"] == {NEURON: "32", "nodes": "2", "cpu": "256", "memory": "1048576Mi"}
@@ -86,7 +86,7 @@ def test_running_work_is_not_disturbed_by_expiry_drift_or_consolidation(register
     assert "weight" not in pool["spec"]
 
 
-def test_a_pool_of_services_may_be_repacked_a_tenth_at_a_time_and_stands_in_an_order(register: Register) -> None:
+def test_a_pool_of_services_can_be_consolidated_a_tenth_at_a_time_and_has_a_weight(register: Register) -> None:
     [pool] = register(lambda: GpuNodePool("l4-spot", args(consolidates=True, idle_seconds=600, weight=90))).of(NODE_POOL)
 
     assert pool["spec"]["weight"] == 90
@@ -96,14 +96,14 @@ def test_a_pool_of_services_may_be_repacked_a_tenth_at_a_time_and_stands_in_an_o
     assert {"nodes": "10%", "reasons": ["Drifted"]} in pool["spec"]["disruption"]["budgets"], "or it would keep old images for ever"
 
 
-def test_the_component_itself_carries_what_policies_need_even_when_its_children_are_unknown(register: Register) -> None:
+def test_the_component_has_the_inputs_that_policies_need_even_if_its_children_are_unknown(register: Register) -> None:
     [component] = register(lambda: GpuNodePool("l4-spot", args())).of("flexspot:index:GpuNodePool")
 
     assert component["max_gpus"] == 4
     assert component["taints"][0]["key"] == "nvidia.com/gpu"
 
 
-def test_zones_families_and_gpus_are_asked_of_machines_beside_the_labels_that_pods_select(register: Register) -> None:
+def test_zones_families_and_gpus_restrict_machines_in_addition_to_the_labels_that_pods_select(register: Register) -> None:
     chosen = args(zones=["us-east-1b", "us-east-1a"], instance_families=["g6", "g5"], gpus_per_node=1, machines=["g6.xlarge", "g5.xlarge"])
     [pool] = register(lambda: GpuNodePool("l4-spot", chosen)).of(NODE_POOL)
 
@@ -119,7 +119,7 @@ def test_zones_families_and_gpus_are_asked_of_machines_beside_the_labels_that_po
     assert {each["operator"] for each in pool["spec"]["template"]["spec"]["requirements"]} == {"In"}
 
 
-def test_what_is_not_chosen_is_not_in_the_pool(register: Register) -> None:
+def test_options_that_are_not_set_are_not_in_the_pool(register: Register) -> None:
     nothing = args(
         zones=[],
         instance_families=[],
@@ -136,7 +136,7 @@ def test_what_is_not_chosen_is_not_in_the_pool(register: Register) -> None:
     assert set(pool["spec"]["template"]["spec"]) == {"requirements", "nodeClassRef", "taints", "expireAfter"}
 
 
-def test_startup_taints_need_no_value_because_the_definition_refuses_an_empty_one(register: Register) -> None:
+def test_startup_taints_have_no_empty_value_because_the_definition_rejects_it(register: Register) -> None:
     startup = [
         {"key": "ebs.csi.aws.com/agent-not-ready", "value": "", "effect": "NoExecute"},
         {"key": "cni", "value": "starting", "effect": "NoSchedule"},
@@ -149,14 +149,14 @@ def test_startup_taints_need_no_value_because_the_definition_refuses_an_empty_on
     ]
 
 
-def test_nodes_may_expire_and_their_drain_may_end_by_force(register: Register) -> None:
+def test_nodes_can_expire_and_their_drain_can_be_forced(register: Register) -> None:
     [pool] = register(lambda: GpuNodePool("l4-spot", args(expire_after_seconds=604_800, termination_grace_seconds=3600))).of(NODE_POOL)
 
     assert pool["spec"]["template"]["spec"]["expireAfter"] == "604800s"
     assert pool["spec"]["template"]["spec"]["terminationGracePeriod"] == "3600s"
 
 
-def test_quiet_hours_stop_every_removal_by_choice_beside_the_other_budgets(register: Register) -> None:
+def test_quiet_hours_stop_every_voluntary_removal_in_addition_to_the_other_budgets(register: Register) -> None:
     quiet = [{"schedule": "0 8 * * mon-fri", "hours": 10}, {"schedule": "@daily", "hours": 2}]
     [pool] = register(lambda: GpuNodePool("l4-spot", args(quiet_hours=quiet))).of(NODE_POOL)
 
@@ -186,16 +186,16 @@ def test_quiet_hours_stop_every_removal_by_choice_beside_the_other_budgets(regis
             {"machines": ["p5.48xlarge"], "max_gpus": 16, "max_vcpu": 512, "max_memory_mib": 2 * 2_097_152 - 1},
             "allow only 8; allow 2 nodes, 384 vCPU and 4194304 MiB",
         ),
-        ({"instance_families": ["g5"]}, "machines is with g6.xlarge; instance_families allow g5; add its family, or leave it out"),
+        ({"instance_families": ["g5"]}, "machines is g6.xlarge; instance_families allow g5; add its family, or leave it out"),
         ({"gpus_per_node": 4}, "gpus_per_node is 4; g6.xlarge has 1; give that, and machines with the same number alone"),
-        ({"capacity_types": ["flex-start"]}, "capacity_types is with flex-start"),
+        ({"capacity_types": ["flex-start"]}, "capacity_types is flex-start"),
         ({"resource": "amd.com/gpu"}, "resource is amd.com/gpu; resources are nvidia.com/gpu, aws.amazon.com/neuron; use one of these"),
         ({"resource": NEURON}, "resource is aws.amazon.com/neuron; g6.xlarge has nvidia.com/gpu; give that"),
         (
             {**OF_NEURON, "pool": "l4-spot", "taints": [{"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}]},
             "gpu-pool-without-taint: GpuNodePool l4-spot has taints on nvidia.com/gpu; add one on aws.amazon.com/neuron",
         ),
-        ({"capacity_types": []}, "capacity_types is with none; Karpenter has reserved, spot, on-demand"),
+        ({"capacity_types": []}, "capacity_types is none; Karpenter has reserved, spot, on-demand"),
         ({"weight": 0}, "weight is 0; Karpenter takes 1 to 100"),
         ({"weight": 101}, "weight is 101; Karpenter takes 1 to 100"),
         ({"idle_seconds": -1}, "idle_seconds is -1; it is 0 or more"),
@@ -210,11 +210,11 @@ def test_quiet_hours_stop_every_removal_by_choice_beside_the_other_budgets(regis
         ),
         (
             {"startup_taints": [{"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}]},
-            "startup_taints is with nvidia.com/gpu; a startup taint is taken off, those in taints stay; keep one of the two",
+            "startup_taints is nvidia.com/gpu; a startup taint is taken off, those in taints stay; keep one of the two",
         ),
     ],
 )
-def test_what_cannot_be_safe_is_refused_before_anything_is_registered(change: dict[str, Any], problem: str, refusal: Refusal) -> None:
+def test_unsafe_pools_are_refused_before_anything_is_registered(change: dict[str, Any], problem: str, refusal: Refusal) -> None:
     assert problem in refusal(GpuNodePool, "l4-spot", args(**change))
 
 
@@ -228,7 +228,7 @@ def test_its_name_is_an_output(outputs: Outputs) -> None:
     assert outputs(lambda: GpuNodePool("l4", args())) == {"name": "l4-spot"}
 
 
-def test_zones_by_id_are_asked_for_by_the_label_of_ids(register: Register) -> None:
+def test_zones_given_by_id_are_required_by_the_label_of_ids(register: Register) -> None:
     [pool] = register(lambda: GpuNodePool("l4-spot", args(zones=["use1-az4", "use1-az1"]))).of(NODE_POOL)
 
     asked = {each["key"]: each["values"] for each in pool["spec"]["template"]["spec"]["requirements"]}

@@ -38,7 +38,7 @@ def values(**changes: Any) -> dict[str, Any]:
     return releases(**changes)["karpenter-release"]["values"]
 
 
-def test_the_charts_are_pinned_fail_whole_and_crds_come_from_their_own_because_helm_upgrades_none_in_another() -> None:
+def test_the_charts_are_pinned_and_atomic_and_crds_have_a_separate_chart_because_helm_upgrades_none_in_another() -> None:
     found = releases()
 
     shared = {"version": "1.14.1", "namespace": "kube-system", "atomic": True, "timeout": 600}
@@ -49,7 +49,7 @@ def test_the_charts_are_pinned_fail_whole_and_crds_come_from_their_own_because_h
         assert found[name].items() >= {**shared, **own}.items()
 
 
-def test_it_runs_on_system_nodes_as_the_account_of_its_identity_with_what_it_may_use_and_every_gate_written_down() -> None:
+def test_it_runs_on_system_nodes_as_its_service_account_with_its_limits_and_every_feature_gate() -> None:
     found = values()
 
     assert found["serviceAccount"] == {"create": True, "name": "karpenter"}
@@ -70,7 +70,7 @@ def test_it_runs_on_system_nodes_as_the_account_of_its_identity_with_what_it_may
     }
 
 
-def test_the_crds_are_there_before_the_controller() -> None:
+def test_the_crds_exist_before_the_controller() -> None:
     waits: dict[str, list[str]] = {}
 
     def note(resource: pulumi.ResourceTransformationArgs) -> None:
@@ -82,7 +82,7 @@ def test_the_crds_are_there_before_the_controller() -> None:
     assert waits["karpenter-release"] == ["karpenter-crds"]
 
 
-def test_the_version_is_the_one_that_the_lab_rehearses_with() -> None:
+def test_the_version_is_the_labs() -> None:
     assert family_named("karpenter").version.removeprefix("v") == releases()["karpenter-release"]["version"]
 
 
@@ -95,7 +95,7 @@ def test_the_controller_knows_its_cluster_and_its_queue_and_its_output_is_the_ve
     assert settings["enableZonalShift"] is False
 
 
-def test_copies_resources_and_node_repair_are_the_callers() -> None:
+def test_replicas_resources_and_node_repair_can_be_set() -> None:
     found = values(replicas=3, cpu="2", memory="4Gi", node_repair=False)
 
     assert found["replicas"] == 3
@@ -103,12 +103,12 @@ def test_copies_resources_and_node_repair_are_the_callers() -> None:
     assert found["settings"]["featureGates"]["nodeRepair"] is False
 
 
-def test_less_than_one_copy_is_refused_before_anything_is_registered(refusal: Refusal) -> None:
+def test_fewer_than_one_replica_is_refused_before_anything_is_registered(refusal: Refusal) -> None:
     assert "replicas is 0; it must be at least 1; leave it out for 2" in refusal(KarpenterController, "karpenter", args(replicas=0))
 
 
 @pytest.mark.lab
-def test_every_value_is_one_of_the_charts_and_no_gate_of_the_chart_is_left_to_chance(tools: Tools) -> None:
+def test_every_value_is_one_of_the_charts_and_every_feature_gate_is_set(tools: Tools) -> None:
     """Of the chart in the Go module, whose values are those of 1.14.1 but for the stamp: its version and its image's tag say 1.13.0."""
     [path] = [path for path in tools.assets("karpenter-aws", "chart") if path.name == "values.yaml"]
     chart: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))

@@ -40,7 +40,7 @@ def registered(**changes: Any) -> Aws:
     return declared(lambda: KarpenterControllerIdentity("karpenter", args(**changes)))[0]
 
 
-def test_the_role_has_the_seven_policies_each_by_an_attachment_of_its_own() -> None:
+def test_the_role_has_the_seven_policies_each_by_a_separate_attachment() -> None:
     aws = registered()
 
     documents = {inputs["name"]: json.loads(inputs["policy"]) for inputs in aws.of(POLICY).values()}
@@ -70,7 +70,7 @@ def test_pods_of_the_controllers_service_account_are_bound_to_the_role() -> None
     }
 
 
-def test_the_role_is_taken_by_pods_of_this_cluster_namespace_and_service_account_alone() -> None:
+def test_only_pods_of_this_cluster_namespace_and_service_account_can_assume_the_role() -> None:
     [trust] = json.loads(registered().of(ROLE)["karpenter-role"]["assumeRolePolicy"])["Statement"]
 
     assert trust == {
@@ -87,7 +87,7 @@ def test_the_role_is_taken_by_pods_of_this_cluster_namespace_and_service_account
     }
 
 
-def test_namespace_service_account_and_partition_are_the_callers() -> None:
+def test_namespace_service_account_and_partition_can_be_set() -> None:
     changes = {"namespace": "karpenter", "service_account": "controller", "partition": "aws-us-gov", "region": "us-gov-west-1"}
 
     aws = registered(**changes)
@@ -118,7 +118,7 @@ def test_its_output_is_the_roles_arn() -> None:
         ({"service_account": ""}, "service_account is ''; it must be"),
     ],
 )
-def test_what_aws_would_refuse_or_take_too_widely_is_refused_before_anything_is_registered(
+def test_arguments_that_aws_would_reject_or_that_are_too_wide_are_refused_before_anything_is_registered(
     change: dict[str, Any], problem: str, refusal: Refusal
 ) -> None:
     assert problem in refusal(KarpenterControllerIdentity, "karpenter", args(**{"cluster": "training", **change}))

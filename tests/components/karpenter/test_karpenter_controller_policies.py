@@ -35,7 +35,7 @@ def digest(statement: Statement) -> str:
     return hashlib.sha256(json.dumps({**statement, **lists}, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
-def test_every_statement_is_that_of_karpenters_own_template_and_none_is_missing_or_added_but_the_role_for_spot() -> None:
+def test_statements_are_those_of_karpenters_own_template_and_one_for_the_spot_role() -> None:
     ours = {
         policy: {statement.get("Sid", ""): digest(statement) for statement in document["Statement"]}
         for policy, document in controller_policies(scope()).items()
@@ -71,7 +71,7 @@ def test_every_arn_is_of_the_partition_that_is_given(region: str, partition: str
     assert f":{region}:" in text
 
 
-def test_a_document_is_written_without_white_space_and_the_same_each_time() -> None:
+def test_a_document_has_no_white_space_and_is_always_the_same() -> None:
     first, second = ([as_json(each) for each in controller_policies(scope()).values()] for _ in range(2))
 
     assert first == second

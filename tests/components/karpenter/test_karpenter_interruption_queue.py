@@ -42,7 +42,7 @@ def registered(**changes: Any) -> Aws:
     return declared(lambda: InterruptionQueue("queue", args(**changes)))[0]
 
 
-def test_the_queue_is_the_clusters_encrypted_and_forgets_after_five_minutes() -> None:
+def test_the_queue_has_the_clusters_name_is_encrypted_and_keeps_messages_for_five_minutes() -> None:
     assert registered().of(QUEUE) == {
         "queue-queue": {
             "name": "training",
@@ -75,14 +75,14 @@ def test_each_of_the_five_kinds_of_event_has_a_rule_that_sends_it_to_the_queue()
     assert {inputs["region"] for inputs in rules.values()} == {REGION}
 
 
-def test_the_policy_is_on_the_queue_and_of_the_queue() -> None:
+def test_the_policy_is_attached_to_the_queue_and_about_it() -> None:
     [inputs] = registered().of(QUEUE_POLICY).values()
 
     assert inputs["queueUrl"] == f"https://sqs.{REGION}.amazonaws.com/{ACCOUNT}/training"
     assert json.loads(inputs["policy"]) == queue_policy(ARN)
 
 
-def test_events_are_written_and_plain_http_is_denied() -> None:
+def test_events_are_accepted_and_plain_http_is_denied() -> None:
     writing, plain = queue_policy(ARN)["Statement"]
 
     assert writing == {
@@ -95,7 +95,7 @@ def test_events_are_written_and_plain_http_is_denied() -> None:
     assert plain.get("Condition") == {"Bool": {"aws:SecureTransport": "false"}}
 
 
-@pytest.mark.nightly(held_by="test_events_are_written_and_plain_http_is_denied")
+@pytest.mark.nightly(held_by="test_events_are_accepted_and_plain_http_is_denied")
 @pytest.mark.parametrize(
     "action,principal,secure,decided",
     [
@@ -106,7 +106,7 @@ def test_events_are_written_and_plain_http_is_denied() -> None:
         ("sqs:ReceiveMessage", "events.amazonaws.com", "true", "none"),
     ],
 )
-def test_principalmapper_decides_so_of_who_writes(action: str, principal: str, secure: str, decided: str) -> None:
+def test_principalmapper_agrees_about_senders(action: str, principal: str, secure: str, decided: str) -> None:
     asked = [Request(action, ARN, {"aws:SecureTransport": secure}, principal)]
 
     assert decided_otherwise([queue_policy(ARN)], decided, asked) == []
@@ -130,7 +130,7 @@ def test_a_cluster_with_the_longest_name_has_a_queue_and_rules_whose_names_fit()
     assert max(len(inputs["description"]) for inputs in aws.of(RULE).values()) <= 512
 
 
-def test_a_rule_sends_only_when_the_queue_may_be_written() -> None:
+def test_rules_wait_for_the_queues_policy() -> None:
     waits: dict[str, list[str]] = {}
 
     def note(resource: pulumi.ResourceTransformationArgs) -> None:

@@ -36,9 +36,7 @@ OPTIONAL = {("ec2:CreateTags", "aws:TagKeys"), ("ec2:CreateTags", "aws:RequestTa
 """Keys of tags on an instance that exists, which may be missing: whoever writes no tag changes nothing."""
 
 
-NIGHTLY = pytest.mark.nightly(
-    held_by="test_every_statement_is_that_of_karpenters_own_template_and_none_is_missing_or_added_but_the_role_for_spot"
-)
+NIGHTLY = pytest.mark.nightly(held_by="test_statements_are_those_of_karpenters_own_template_and_one_for_the_spot_role")
 
 
 def test_every_action_is_needed_by_something_that_karpenter_does() -> None:
@@ -48,7 +46,7 @@ def test_every_action_is_needed_by_something_that_karpenter_does() -> None:
 
 
 @NIGHTLY
-def test_what_karpenter_does_is_allowed_and_what_it_must_not_do_is_not() -> None:
+def test_karpenters_requests_are_allowed_and_forbidden_ones_are_not() -> None:
     assert min(len(ALLOWED), len(REFUSED)) >= 25
     assert decided_otherwise(DOCUMENTS, "allowed", [*ALLOWED.values()]) == []
     assert decided_otherwise(DOCUMENTS, "none", [*REFUSED.values()]) == []
@@ -80,7 +78,7 @@ def test_an_allowed_request_with_another_value_is_not_allowed_unless_any_value_i
 
 
 @NIGHTLY
-def test_another_clusters_controller_can_do_none_of_what_takes_a_tag_or_a_name() -> None:
+def test_another_clusters_controller_can_do_nothing_that_needs_a_tag_or_a_name() -> None:
     other = list(controller_policies(scope("inference")).values())
     refused = decided_otherwise(other, "allowed", [*ALLOWED.values()])
 

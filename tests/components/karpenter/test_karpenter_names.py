@@ -17,7 +17,7 @@ def test_short_names_are_those_that_karpenters_own_template_uses() -> None:
 
 
 @pytest.mark.parametrize("cluster", ["a", "training", "Prod_EU-1", LONG_NAME, "c" * 60 + "-" * 40])
-def test_each_name_is_one_that_aws_accepts(cluster: str) -> None:
+def test_aws_accepts_each_name(cluster: str) -> None:
     names = {
         node_role_name(cluster): 64,
         controller_role_name(cluster): 64,
@@ -30,7 +30,7 @@ def test_each_name_is_one_that_aws_accepts(cluster: str) -> None:
     assert {name for name, limit in names.items() if not re.fullmatch(rf"[A-Za-z0-9_-]{{1,{limit}}}", name)} == set()
 
 
-def test_two_clusters_and_two_events_with_long_names_stay_apart() -> None:
+def test_two_clusters_and_two_events_with_long_names_have_different_names() -> None:
     one, other = LONG_NAME[:-1] + "1", LONG_NAME[:-1] + "2"
 
     assert node_role_name(one) != node_role_name(other)

@@ -32,7 +32,7 @@ def registered(**changes: Any) -> Aws:
 
 
 @pytest.mark.parametrize("has_cni_policy,policies", [(False, UPSTREAM - {CNI}), (True, UPSTREAM)])
-def test_nodes_have_a_role_with_the_policies_of_karpenters_own_template_and_the_cnis_where_it_has_no_identity(
+def test_nodes_have_a_role_with_the_policies_of_karpenters_template_and_the_cnis_policy_on_request(
     has_cni_policy: object, policies: set[str]
 ) -> None:
     aws = registered(cni_policy=has_cni_policy)
@@ -47,7 +47,7 @@ def test_nodes_have_a_role_with_the_policies_of_karpenters_own_template_and_the_
 @pytest.mark.parametrize(
     "partition,service", [("aws", "ec2.amazonaws.com"), ("aws-us-gov", "ec2.amazonaws.com"), ("aws-cn", "ec2.amazonaws.com.cn")]
 )
-def test_the_role_is_taken_by_ec2_alone_under_its_name_in_the_partition(partition: str, service: str) -> None:
+def test_only_ec2_can_assume_the_role_under_its_name_in_the_partition(partition: str, service: str) -> None:
     aws = registered(partition=partition)
 
     [role] = aws.of(ROLE).values()
@@ -57,7 +57,7 @@ def test_the_role_is_taken_by_ec2_alone_under_its_name_in_the_partition(partitio
     assert {each["policyArn"].split(":")[1] for each in aws.of(ATTACHMENT).values()} == {partition}
 
 
-def test_nodes_join_by_an_access_entry_without_groups_or_user_which_eks_would_refuse() -> None:
+def test_nodes_join_by_an_access_entry_without_groups_or_user_which_eks_would_reject() -> None:
     assert registered().of(ACCESS_ENTRY) == {
         "nodes-access": {
             "clusterName": "training",
@@ -81,5 +81,7 @@ def test_its_outputs_are_the_roles_name_and_arn() -> None:
         ({"partition": "gcp"}, "partition is 'gcp'; allowed"),
     ],
 )
-def test_what_aws_would_refuse_is_refused_before_anything_is_registered(change: dict[str, Any], problem: str, refusal: Refusal) -> None:
+def test_arguments_that_aws_would_reject_are_refused_before_anything_is_registered(
+    change: dict[str, Any], problem: str, refusal: Refusal
+) -> None:
     assert problem in refusal(KarpenterNodeIdentity, "nodes", args(**change))

@@ -19,7 +19,7 @@ DEFINITION = Path(__file__).resolve().parents[3] / ".tools/assets/karpenter-aws/
 BOTTLEROCKET = "bottlerocket@1.65.0"
 
 
-def test_kubelet_and_user_data_stand_in_the_node_class(register: Register) -> None:
+def test_kubelet_and_user_data_are_in_the_node_class(register: Register) -> None:
     [made] = register(lambda: Ec2NodeClass("l4", node_class_args(kubelet=KUBELET, user_data=NODE_CONFIG))).of(NODE_CLASS)
 
     assert made["spec"]["userData"] == NODE_CONFIG
@@ -36,7 +36,7 @@ def test_kubelet_and_user_data_stand_in_the_node_class(register: Register) -> No
     }
 
 
-def test_karpenters_own_definition_has_these_fields_and_takes_these_values() -> None:
+def test_karpenters_own_definition_has_these_fields_and_accepts_these_values() -> None:
     """Its CEL rules are asked by the lab: tests/lab/test_eks_node_class_crd.py."""
     if not DEFINITION.is_file():
         pytest.skip(f"there is no {DEFINITION}: `make tools` brings it")
@@ -48,7 +48,7 @@ def test_karpenters_own_definition_has_these_fields_and_takes_these_values() -> 
 
 
 @pytest.mark.parametrize("empty", [{}, {"kubelet": None, "user_data": None}, {"kubelet": {}}, {"kubelet": {"eviction_hard": {}}}])
-def test_nothing_is_said_by_default(empty: dict[str, Any]) -> None:
+def test_by_default_nothing_is_set(empty: dict[str, Any]) -> None:
     assert bootstrap_spec(node_class_args(**empty)) == {}
 
 
@@ -61,7 +61,7 @@ def test_nothing_is_said_by_default(empty: dict[str, Any]) -> None:
         (BOTTLEROCKET, '[settings.kubernetes]\nallowed-unsafe-sysctls = ["net.core.somaxconn"]\n'),
     ],
 )
-def test_user_data_of_the_images_form_is_taken(ami: str, user_data: str) -> None:
+def test_user_data_in_the_images_form_is_accepted(ami: str, user_data: str) -> None:
     check_node_class("l4", node_class_args(ami=ami, user_data=user_data))
 
 
@@ -85,6 +85,6 @@ def test_user_data_of_the_images_form_is_taken(ami: str, user_data: str) -> None
         ({"reservation_tags": {"a": "b"}, "reservation_owner": "4444"}, "reservation_owner \\(is 4444\\)"),
     ],
 )
-def test_what_karpenter_or_the_image_would_not_take_is_refused(change: dict[str, Any], problem: str) -> None:
+def test_arguments_that_karpenter_or_the_image_would_reject_are_refused(change: dict[str, Any], problem: str) -> None:
     with pytest.raises(ValueError, match=problem):
         check_node_class("l4", node_class_args(**change))

@@ -23,7 +23,7 @@ def release(**changes: Any) -> dict[str, Any]:
     return inputs
 
 
-def test_the_released_chart_is_installed_at_a_pinned_version_as_a_release_that_fails_whole() -> None:
+def test_the_released_chart_is_installed_at_a_pinned_version_as_an_atomic_release() -> None:
     inputs = release()
 
     assert (inputs["chart"], inputs["version"]) == ("oci://public.ecr.aws/aws-ec2/helm/aws-node-termination-handler", "0.27.1")
@@ -31,7 +31,7 @@ def test_the_released_chart_is_installed_at_a_pinned_version_as_a_release_that_f
     assert (inputs["atomic"], inputs["timeout"]) == (True, 600)
 
 
-def test_it_watches_the_metadata_service_of_spot_nodes_whatever_their_taints_and_needs_no_queue() -> None:
+def test_it_watches_the_metadata_service_of_spot_nodes_with_any_taints_and_needs_no_queue() -> None:
     values = release()["values"]
 
     assert values == {
@@ -48,7 +48,7 @@ def test_it_watches_the_metadata_service_of_spot_nodes_whatever_their_taints_and
     }
 
 
-def test_its_nodes_and_what_a_recommendation_does_are_the_callers() -> None:
+def test_its_nodes_and_its_reaction_to_a_recommendation_can_be_set() -> None:
     values = release(node_selector={"lifecycle": "spot"}, drain_on_rebalance=True)["values"]
 
     assert values["nodeSelector"] == {"lifecycle": "spot"}
@@ -63,7 +63,7 @@ def test_its_nodes_and_what_a_recommendation_does_are_the_callers() -> None:
         ({"node_selector": {}}, "NodeTerminationHandler handler: node_selector is {}; it must have at least one label"),
     ],
 )
-def test_what_would_drain_nodes_twice_or_watch_all_is_refused_before_anything_is_registered(
+def test_arguments_that_would_drain_nodes_twice_or_watch_all_are_refused_before_anything_is_registered(
     change: dict[str, Any], problem: str, refusal: Refusal
 ) -> None:
     assert problem in refusal(NodeTerminationHandler, "handler", args(**change))

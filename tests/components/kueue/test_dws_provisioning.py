@@ -32,7 +32,9 @@ def test_requests_are_of_gkes_queued_class_for_pods_with_gpus_whose_nodes_are_th
     }
 
 
-def test_the_check_is_kueues_own_controllers_with_that_request_and_its_name_an_output(register: Register, outputs: Outputs) -> None:
+def test_the_check_belongs_to_kueues_controller_refers_to_the_request_and_its_name_is_an_output(
+    register: Register, outputs: Outputs
+) -> None:
     [check] = register(lambda: DwsProvisioning("dws", dws_args(name="later"))).of(f"{KUEUE}:AdmissionCheck")
 
     assert check["metadata"]["name"] == "later"

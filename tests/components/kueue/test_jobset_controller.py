@@ -36,7 +36,7 @@ def release(register: Register) -> Callable[..., dict[str, Any]]:
     return run
 
 
-def test_the_released_chart_is_installed_at_a_pinned_version_in_a_namespace_of_its_own(release: Callable[..., dict[str, Any]]) -> None:
+def test_the_released_chart_is_installed_at_a_pinned_version_in_a_separate_namespace(release: Callable[..., dict[str, Any]]) -> None:
     inputs = release()
 
     assert inputs["chart"] == "oci://registry.k8s.io/jobset/charts/jobset"
@@ -46,7 +46,7 @@ def test_the_released_chart_is_installed_at_a_pinned_version_in_a_namespace_of_i
     assert image == {"repository": "registry.k8s.io/jobset/jobset", "tag": "v0.12.0", "pullPolicy": "IfNotPresent"}
 
 
-def test_it_is_the_jobset_that_the_pinned_kueue_is_built_with() -> None:
+def test_it_is_the_jobset_version_of_the_pinned_kueue() -> None:
     """Kueue decodes what JobSet's controller serves; both name each other's version in go.mod."""
     pins = (family_named("kueue").folder / "go.mod").read_text()
 
@@ -54,7 +54,7 @@ def test_it_is_the_jobset_that_the_pinned_kueue_is_built_with() -> None:
     assert family_named("jobset").version == f"v{shipped_versions().chart(Chart.JOBSET).version}"
 
 
-def test_sizes_and_placement_are_as_asked_and_one_of_several_copies_is_always_kept(release: Callable[..., dict[str, Any]]) -> None:
+def test_sizes_and_placement_can_be_set_and_one_of_several_replicas_stays_available(release: Callable[..., dict[str, Any]]) -> None:
     tolerations = [{"key": "CriticalAddonsOnly", "operator": "Exists"}]
     asked = release(replicas=3, cpu_milli=3000, memory_mib=512, node_selector={"flexspot.dev/system": "true"}, tolerations=tolerations)
 
@@ -71,13 +71,13 @@ def test_sizes_and_placement_are_as_asked_and_one_of_several_copies_is_always_ke
     "args,problem",
     [({"replicas": 0}, "replicas (is 0)"), ({"memory_mib": 1}, "memory_mib (is 1)"), ({"version": "main"}, "version (is 'main')")],
 )
-def test_what_cannot_be_is_refused_before_anything_is_registered(args: Any, problem: str, refusal: Refusal) -> None:
+def test_invalid_arguments_are_refused_before_anything_is_registered(args: Any, problem: str, refusal: Refusal) -> None:
     assert problem in refusal(JobSetController, "jobset", args)
 
 
 @pytest.mark.lab
-@pytest.mark.nightly(held_by="test_it_is_the_jobset_that_the_pinned_kueue_is_built_with")
-def test_every_value_is_one_that_the_chart_of_the_module_has(release: Callable[..., dict[str, Any]]) -> None:
+@pytest.mark.nightly(held_by="test_it_is_the_jobset_version_of_the_pinned_kueue")
+def test_every_value_is_one_of_the_modules_chart(release: Callable[..., dict[str, Any]]) -> None:
     tools = ensure_tools(CHECKOUT / ".tools", Silence(), wanted=(family_named("jobset"),))
     files = {each.name: yaml.safe_load(each.read_text()) for each in tools.assets("jobset", "chart")}
     asked = release(node_selector={"a": "b"}, tolerations=[{"key": "c", "operator": "Exists"}])

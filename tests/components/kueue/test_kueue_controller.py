@@ -43,7 +43,7 @@ def configuration(release: Callable[..., dict[str, Any]]) -> Callable[..., dict[
     return run
 
 
-def test_the_released_chart_and_image_are_installed_with_two_copies_of_which_one_is_always_kept(
+def test_the_released_chart_and_image_are_installed_with_two_replicas_of_which_one_stays_available(
     release: Callable[..., dict[str, Any]],
 ) -> None:
     inputs = release()
@@ -61,7 +61,7 @@ def test_the_released_chart_and_image_are_installed_with_two_copies_of_which_one
     assert (alone["replicas"], alone["podDisruptionBudget"]["enabled"]) == (1, False), "it would keep its node for ever"
 
 
-def test_it_runs_anywhere_unless_told_where_and_past_which_taints(release: Callable[..., dict[str, Any]]) -> None:
+def test_it_runs_anywhere_unless_selector_and_tolerations_are_set(release: Callable[..., dict[str, Any]]) -> None:
     tolerations = [{"key": "CriticalAddonsOnly", "operator": "Exists", "effect": "NoSchedule"}]
 
     told = release(node_selector={"flexspot.dev/system": "true"}, tolerations=tolerations)["values"]["controllerManager"]
@@ -70,7 +70,7 @@ def test_it_runs_anywhere_unless_told_where_and_past_which_taints(release: Calla
     assert not release()["values"]["controllerManager"].keys() & {"nodeSelector", "tolerations"}
 
 
-def test_where_the_cluster_has_its_kueue_nothing_is_installed(register: Register, outputs: Outputs) -> None:
+def test_nothing_is_installed_if_the_cluster_has_kueue(register: Register, outputs: Outputs) -> None:
     registered = register(lambda: KueueController("kueue", {"existing": True}))
 
     assert [token for token, _, _ in registered.resources] == ["flexspot:index:KueueController"]
@@ -86,21 +86,21 @@ def test_where_the_cluster_has_its_kueue_nothing_is_installed(register: Register
         ({"pods_ready": {"timeout_seconds": 60, "recovery_seconds": 60, "requeues": -1}}, "pods_ready.requeues is -1; use 0 for none"),
     ],
 )
-def test_what_cannot_be_is_refused_before_anything_is_registered(args: Any, problem: str, refusal: Refusal) -> None:
+def test_invalid_arguments_are_refused_before_anything_is_registered(args: Any, problem: str, refusal: Refusal) -> None:
     assert problem in refusal(KueueController, "kueue", args)
 
 
-def test_the_version_is_the_one_that_the_lab_rehearses_with(release: Callable[..., dict[str, Any]]) -> None:
+def test_the_version_is_the_labs(release: Callable[..., dict[str, Any]]) -> None:
     assert family_named("kueue").version.removeprefix("v") == release()["version"]
 
 
-def test_the_charts_configuration_is_the_one_that_the_lab_rehearses_with_but_for_what_it_is_told(
+def test_the_default_configuration_is_the_labs(
     configuration: Callable[..., dict[str, Any]],
 ) -> None:
     assert configuration() == kueue_configuration(ONE_BOOT)
 
 
-def test_the_time_to_boot_is_the_callers(configuration: Callable[..., dict[str, Any]]) -> None:
+def test_the_time_to_boot_can_be_set(configuration: Callable[..., dict[str, Any]]) -> None:
     times = {"timeout_seconds": 7200, "recovery_seconds": 600, "requeues": 2}
 
     written = configuration(pods_ready=times)

@@ -19,7 +19,7 @@ def specs(register: Register, kind: str, **changes: Any) -> list[dict[str, Any]]
     return [each.get("spec") for each in register(lambda: Queues("queues", queues_args(**changes))).of(f"{KUEUE}:{kind}")]
 
 
-def test_a_cluster_queue_lists_resources_in_the_order_that_kueue_asks_for(register: Register) -> None:
+def test_a_cluster_queue_lists_resources_in_the_order_that_kueue_requires(register: Register) -> None:
     [queue] = specs(register, "ClusterQueue")
 
     [group] = queue["resourceGroups"]
@@ -27,7 +27,7 @@ def test_a_cluster_queue_lists_resources_in_the_order_that_kueue_asks_for(regist
     assert [each["nominalQuota"] for each in group["flavors"][0]["resources"]] == ["8", "32Gi", "2"]
 
 
-def test_a_cluster_queue_takes_from_its_own_namespace_alone_and_can_get_its_share_back(register: Register) -> None:
+def test_a_cluster_queue_only_admits_its_own_namespace_and_can_get_its_share_back(register: Register) -> None:
     [queue] = specs(register, "ClusterQueue")
 
     assert queue["namespaceSelector"] == {"matchLabels": {"kubernetes.io/metadata.name": "red"}}
@@ -36,7 +36,7 @@ def test_a_cluster_queue_takes_from_its_own_namespace_alone_and_can_get_its_shar
     assert (queue["cohortName"], queue["queueingStrategy"]) == ("ai-platform", "BestEffortFIFO")
 
 
-def test_what_is_left_out_is_a_weight_of_one_an_open_queue_and_no_admission_check(register: Register) -> None:
+def test_defaults_are_a_weight_of_one_an_open_queue_and_no_admission_check(register: Register) -> None:
     [queue] = specs(register, "ClusterQueue")
 
     assert (queue["fairSharing"], queue["stopPolicy"]) == ({"weight": "1"}, "None")
@@ -58,7 +58,7 @@ def test_a_queue_is_held_or_drained_for_maintenance(stop: str, policy: str, regi
 
 
 @pytest.mark.parametrize("moves_on,when_preempting", [(True, "TryNextFlavor"), (False, "MayStopSearch")])
-def test_idle_gpus_of_an_earlier_flavor_go_before_later_ones_and_preemption_waits_where_quota_moves_work_on(
+def test_idle_gpus_of_an_earlier_flavor_come_before_later_ones_and_preemption_waits_if_quota_moves_work_on(
     register: Register, when_preempting: str, *, moves_on: bool
 ) -> None:
     [queue] = specs(register, "ClusterQueue", queues=[queue_args(moves_on=moves_on)])
@@ -66,7 +66,7 @@ def test_idle_gpus_of_an_earlier_flavor_go_before_later_ones_and_preemption_wait
     assert queue["flavorFungibility"] == {"whenCanBorrow": "MayStopSearch", "whenCanPreempt": when_preempting}
 
 
-def test_an_admission_check_stands_before_the_flavors_that_are_named_and_no_other(register: Register) -> None:
+def test_an_admission_check_applies_to_the_named_flavors_and_no_others(register: Register) -> None:
     both = [quota_args(2), quota_args(8, flavor="h100-queued")]
     queue = queue_args(quotas=both, admission_checks=[{"name": "dws", "flavors": ["h100-queued"]}])
 
@@ -75,7 +75,7 @@ def test_an_admission_check_stands_before_the_flavors_that_are_named_and_no_othe
     assert spec["admissionChecksStrategy"] == {"admissionChecks": [{"name": "dws", "onFlavors": ["h100-queued"]}]}
 
 
-def test_limits_are_on_every_resource_and_left_out_where_there_is_none(register: Register) -> None:
+def test_limits_are_on_every_resource_and_omitted_without_one(register: Register) -> None:
     [queue] = specs(register, "ClusterQueue", queues=[queue_args(quotas=[quota_args(2, borrowing_limit=1, lending_limit=0)])])
 
     assert queue["resourceGroups"][0]["flavors"][0]["resources"] == [
@@ -85,13 +85,13 @@ def test_limits_are_on_every_resource_and_left_out_where_there_is_none(register:
     ]
 
 
-def test_a_flavor_leaves_out_what_is_empty_because_the_server_would(register: Register) -> None:
+def test_a_flavor_omits_empty_fields_as_the_server_does(register: Register) -> None:
     [flavor] = specs(register, "ResourceFlavor", flavors=[flavor_args(tolerations=[])])
 
     assert flavor == {"nodeLabels": {"karpenter.sh/capacity-type": "spot"}}
 
 
-def test_a_flavor_says_its_taints_and_by_which_topology_its_pods_are_placed(register: Register) -> None:
+def test_a_flavor_has_its_taints_and_the_topology_of_its_pods(register: Register) -> None:
     taint = {"key": "flexspot.dev/class", "value": "training", "effect": "NoSchedule"}
 
     [flavor] = specs(register, "ResourceFlavor", flavors=[flavor_args(node_taints=[taint], topology="gke-network")])
@@ -111,13 +111,13 @@ def test_a_tree_of_cohorts_is_declared_with_weights_and_a_root_that_owns_nothing
     assert cohort["resourceGroups"][0]["flavors"][0]["resources"][2] == {"name": "nvidia.com/gpu", "nominalQuota": "1"}
 
 
-def test_what_belongs_to_nobody_is_the_roots_which_is_weighed_against_nobody(register: Register) -> None:
+def test_unowned_quota_belongs_to_the_root_which_has_no_weight(register: Register) -> None:
     [cohort] = specs(register, "Cohort", cohorts=[{"name": "ai-platform", "parent": None, "quotas": [quota_args(2)]}])
 
     assert cohort.keys() == {"resourceGroups"}
 
 
-def test_both_queues_of_a_team_say_whose_they_are(register: Register) -> None:
+def test_both_queues_of_a_team_have_its_labels(register: Register) -> None:
     registered = register(lambda: Queues("queues", queues_args()))
 
     for kind in ("ClusterQueue", "LocalQueue"):
@@ -146,7 +146,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize("changes,problem", REFUSED)
-def test_what_kueue_would_refuse_or_hold_inactive_is_refused_before_anything_is_registered(
+def test_queues_that_kueue_would_reject_or_keep_inactive_are_refused_before_anything_is_registered(
     changes: dict[str, Any], problem: str, refusal: Refusal
 ) -> None:
     assert problem in refusal(Queues, "queues", queues_args(**changes))
@@ -167,7 +167,7 @@ def amounts(spec: dict[str, Any], field: str = "nominalQuota") -> dict[str, dict
     return {flavor["name"]: {each["name"]: each[field] for each in flavor["resources"] if field in each} for flavor in group["flavors"]}
 
 
-def test_a_queue_of_gpus_and_neuron_devices_counts_each_in_its_own_flavors_alone(register: Register) -> None:
+def test_a_queue_of_gpus_and_neuron_devices_counts_each_only_in_its_own_flavors(register: Register) -> None:
     # cpu and memory may stand in one group of resources alone, and of it every flavor says every resource (Kueue v0.19, its webhook).
     queue = queue_args(quotas=[quota_args(2, borrowing_limit=1), quota_args(16, borrowing_limit=8, flavor="trn-spot")])
 
@@ -185,14 +185,14 @@ def test_a_queue_of_gpus_and_neuron_devices_counts_each_in_its_own_flavors_alone
     assert (borrowed["l4-spot"][NEURON], borrowed["trn-spot"]["nvidia.com/gpu"]) == ("0", "0")
 
 
-def test_a_queue_without_a_share_of_devices_counts_them_to_give_none(register: Register) -> None:
+def test_a_queue_without_a_share_of_devices_has_a_quota_of_zero_for_them(register: Register) -> None:
     # Kueue admits what a queue says nothing of: tests/lab/test_neuron_queues.py.
     [spec] = specs(register, "ClusterQueue", flavors=[flavor_args(), flavor_args("trn-spot", resource=NEURON)])
 
     assert amounts(spec) == {"l4-spot": {"cpu": "8", "memory": "32Gi", "nvidia.com/gpu": "2", **dict.fromkeys((NEURON, *PARTS), "0")}}
 
 
-def test_a_flavor_of_launchers_gives_no_device_of_any_kind(register: Register) -> None:
+def test_a_flavor_of_launchers_has_no_devices(register: Register) -> None:
     quotas = [quota_args(0, flavor="launchers"), quota_args(16, flavor="trn-spot")]
     flavors = [flavor_args("launchers", resource=None, tolerations=[]), flavor_args("trn-spot", resource=NEURON)]
 

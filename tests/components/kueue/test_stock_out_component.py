@@ -21,7 +21,7 @@ def watch(register: Register, **more: Any) -> Registered:
     return register(lambda: StockOutWatch("watch", args))
 
 
-def test_it_reads_what_it_judges_by_and_changes_flavors_and_a_cohort_of_its_own_alone(register: Register) -> None:
+def test_it_reads_events_and_queues_and_only_changes_flavors_and_its_own_cohort(register: Register) -> None:
     made = watch(register)
     [role] = made.of("kubernetes:rbac.authorization.k8s.io/v1:ClusterRole")
     [cohort] = made.of("kubernetes:kueue.x-k8s.io/v1beta2:Cohort")
@@ -36,7 +36,7 @@ def test_it_reads_what_it_judges_by_and_changes_flavors_and_a_cohort_of_its_own_
     assert (cohort["metadata"]["name"], cohort["spec"]) == ("flexspot-stock-out-watch", {"parentName": "ml-platform"})
 
 
-def test_its_pod_has_an_account_of_its_own_and_is_fit_for_restricted_pod_security(register: Register) -> None:
+def test_its_pod_has_its_own_account_and_meets_restricted_pod_security(register: Register) -> None:
     tolerations = [{"key": "CriticalAddonsOnly", "operator": "Exists"}]
     made = watch(register, hold_minutes=45, node_selector={"flexspot.dev/system": "true"}, tolerations=tolerations)
 
@@ -56,7 +56,7 @@ def test_its_pod_has_an_account_of_its_own_and_is_fit_for_restricted_pod_securit
     assert {each["name"]: each["value"] for each in container["env"]}["FLEXSPOT_HOLD_SECONDS"] == "2700"
 
 
-def test_its_program_is_a_file_of_a_config_map_and_another_program_restarts_the_pod(register: Register) -> None:
+def test_its_program_is_a_file_of_a_config_map_and_a_change_restarts_the_pod(register: Register) -> None:
     made = watch(register)
     [file] = made.of("kubernetes:core/v1:ConfigMap")
     [deployment] = made.of("kubernetes:apps/v1:Deployment")
@@ -79,5 +79,5 @@ def test_its_program_is_a_file_of_a_config_map_and_another_program_restarts_the_
         ({"image": "Python:3"}, "StockOutWatch watch: image"),
     ],
 )
-def test_what_the_settings_refuse_the_component_refuses(refusal: Refusal, given: dict[str, Any], told: str) -> None:
+def test_the_component_refuses_what_the_settings_refuse(refusal: Refusal, given: dict[str, Any], told: str) -> None:
     assert told in refusal(StockOutWatch, "watch", {"namespace": "a", "labels": {}, "cohort": "ml-platform", **given})

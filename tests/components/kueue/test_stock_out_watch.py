@@ -62,7 +62,7 @@ def flavor(pool: str, *taints: dict[str, str], until: str | None = None, key: st
     return {"metadata": {"name": pool, "resourceVersion": "7", **annotations}, "spec": {"nodeLabels": labels, "nodeTaints": [*taints]}}
 
 
-def test_karpenters_word_closes_the_flavor_of_its_pool_and_no_other() -> None:
+def test_karpenters_event_closes_the_flavor_of_its_pool_and_no_other() -> None:
     said = karpenter_stock_outs([no_capacity("l4-spot-x8k2z")])
 
     assert closed_until(flavor("l4-spot"), said, HALF_AN_HOUR) == seconds("2026-11-25T12:28:00Z")
@@ -70,13 +70,13 @@ def test_karpenters_word_closes_the_flavor_of_its_pool_and_no_other() -> None:
     assert closed_until(flavor("t4-spot"), said, HALF_AN_HOUR) == 0
 
 
-def test_the_last_word_counts() -> None:
+def test_the_last_event_counts() -> None:
     said = karpenter_stock_outs([no_capacity("l4-spot-x8k2z"), no_capacity("l4-spot-9bbbw", "2026-11-25T11:30:00Z")])
 
     assert closed_until(flavor("l4-spot"), said, HALF_AN_HOUR) == seconds("2026-11-25T12:28:00Z")
 
 
-def test_a_flavor_of_several_pools_is_never_closed_and_each_flavor_of_a_stack_is_known_by_its_pool() -> None:
+def test_a_flavor_of_several_pools_is_never_closed_and_each_flavor_of_a_stack_is_identified_by_its_pool() -> None:
     any_l4 = {"metadata": {"name": "any-l4"}, "spec": {"nodeLabels": {"karpenter.k8s.aws/instance-gpu-name": "l4"}}}
     assert closed_until(any_l4, karpenter_stock_outs([no_capacity("any-l4-x8k2z")]), HALF_AN_HOUR) == 0
     for each in plan_of("prod-eks").flavors:
@@ -97,7 +97,7 @@ def test_a_flavor_of_several_pools_is_never_closed_and_each_flavor_of_a_stack_is
     ],
     ids=["waits", "got a node from another zone", "is being deleted", "of no pool", "is gone"],
 )
-def test_gkes_word_counts_while_the_pod_that_it_is_of_has_no_node(pod: dict[str, Any] | None, closed: bool) -> None:  # noqa: FBT001
+def test_gkes_event_counts_while_its_pod_has_no_node(pod: dict[str, Any] | None, closed: bool) -> None:  # noqa: FBT001
     events = [failed_scale_up("sweep-0-abc", "us-central1-a", "2026-11-25T11:50:00Z", "2026-11-25T11:58:00Z")]
     said = gke_stock_outs(events, {("nlp", "sweep-0-abc"): pod} if pod else {}, NOON)
 
@@ -168,7 +168,7 @@ def test_what_is_lent_and_runs_can_be_taken_back_in_an_open_flavor_alone(
     assert lent([queue(own), {"metadata": {"name": "new"}, "spec": {}}], work) == stays_open
 
 
-def test_neuron_devices_are_lent_as_gpus_are() -> None:
+def test_neuron_devices_are_lent_like_gpus() -> None:
     quotas = [{"name": NEURON.resource, "nominalQuota": "16"}, {"name": "nvidia.com/gpu", "nominalQuota": "0"}]
     queue_of_both = {"metadata": {"name": "nlp"}, "spec": {"resourceGroups": [{"flavors": [{"name": "trn-spot", "resources": quotas}]}]}}
     work = workload("True")
@@ -180,7 +180,7 @@ def test_neuron_devices_are_lent_as_gpus_are() -> None:
     assert lent([queue_of_both], [work]) == set()
 
 
-def test_closing_keeps_a_flavors_own_taints_and_holds_for_the_version_that_was_read() -> None:
+def test_closing_keeps_a_flavors_own_taints_and_applies_to_the_version_that_was_read() -> None:
     own = {"key": "flexspot.dev/class", "value": "training", "effect": "NoSchedule"}
 
     change = change_of(flavor("l4-spot", own), NOON + 60, NOON)
@@ -191,7 +191,7 @@ def test_closing_keeps_a_flavors_own_taints_and_holds_for_the_version_that_was_r
     }
 
 
-def test_a_later_word_moves_the_end_and_the_same_word_changes_nothing() -> None:
+def test_a_later_event_moves_the_end_and_the_same_event_changes_nothing() -> None:
     closed = flavor("l4-spot", TAINT, until="2026-11-25T12:01:00Z")
 
     assert change_of(closed, NOON + 60, NOON) is None
@@ -200,7 +200,7 @@ def test_a_later_word_moves_the_end_and_the_same_word_changes_nothing() -> None:
     assert later["spec"]["nodeTaints"] == [TAINT], "once"
 
 
-def test_a_flavor_opens_when_its_time_is_over_or_nothing_is_said_of_it_any_more() -> None:
+def test_a_flavor_opens_when_its_time_is_over_or_its_events_are_gone() -> None:
     own = {"key": "flexspot.dev/class", "value": "training", "effect": "NoSchedule"}
     closed = flavor("l4-spot", TAINT, own, until="2026-11-25T12:01:00Z")
 
@@ -212,7 +212,7 @@ def test_a_flavor_opens_when_its_time_is_over_or_nothing_is_said_of_it_any_more(
     assert change_of(flavor("l4-spot", own), 0.0, NOON) is None
 
 
-def test_a_round_later_an_opened_flavor_is_known_by_its_annotation_and_forgets_it() -> None:
+def test_a_round_later_an_opened_flavor_is_recognized_by_its_annotation_and_loses_it() -> None:
     opened = flavor("l4-spot", until="2026-11-25T12:01:00Z")
 
     assert was_opened(opened)
@@ -227,7 +227,7 @@ def test_it_knows_the_devices_of_the_catalog_which_it_cannot_import() -> None:
     assert stock_out_watch.DEVICES == RESOURCES
 
 
-def test_it_runs_as_a_file_beside_no_package_and_reports_an_api_server_that_does_not_answer(tmp_path: Path) -> None:
+def test_it_runs_as_a_file_without_packages_and_reports_an_api_server_that_does_not_answer(tmp_path: Path) -> None:
     program = tmp_path / "watch.py"
     program.write_bytes(Path(stock_out_watch.__file__).read_bytes())
     server = {"KUBERNETES_SERVICE_HOST": "127.0.0.1", "KUBERNETES_SERVICE_PORT": "1"}

@@ -40,7 +40,7 @@ def test_its_name_is_the_output(outputs: Outputs) -> None:
         (["kubernetes.io/hostname", "example.com/rack"], "kubernetes.io/hostname is the last or none of them"),
     ],
 )
-def test_levels_that_kueue_would_refuse_are_refused_before_anything_is_registered(
+def test_levels_that_kueue_would_reject_are_refused_before_anything_is_registered(
     levels: list[str], problem: str, refusal: Refusal
 ) -> None:
     assert problem in refusal(Topology, "network", topology_args(*levels))

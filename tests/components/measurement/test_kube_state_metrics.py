@@ -37,7 +37,7 @@ def test_it_lists_nodes_namespaces_and_pods_and_sees_nothing_else(register: Regi
     assert binding["subjects"] == [{"kind": "ServiceAccount", "name": "kube-state-metrics", "namespace": "measuring"}]
 
 
-def test_it_shows_the_labels_and_the_series_that_the_report_reads(register: Register) -> None:
+def test_it_exports_the_labels_and_the_series_that_the_report_reads(register: Register) -> None:
     [container] = pod(register)["containers"]
     shown = dict(each.split("=", 1) for each in container["args"])
 
@@ -71,7 +71,7 @@ def test_its_pods_fit_into_a_restricted_namespace_and_have_limits(register: Regi
     assert container["resources"]["requests"]["memory"] == "1Gi"
 
 
-def test_it_runs_on_the_nodes_for_controllers_where_there_are_such(register: Register) -> None:
+def test_it_runs_on_the_nodes_for_controllers_if_they_exist(register: Register) -> None:
     own = pod(register, node_selector={"flexspot.dev/system": "true"}, tolerations=[{"key": "CriticalAddonsOnly", "operator": "Exists"}])
 
     assert own["nodeSelector"] == {"kubernetes.io/os": "linux", "flexspot.dev/system": "true"}
@@ -80,7 +80,7 @@ def test_it_runs_on_the_nodes_for_controllers_where_there_are_such(register: Reg
     assert "tolerations" not in pod(register)
 
 
-def test_the_service_and_what_scrapes_it_select_its_pods_and_not_those_of_another_exporter(register: Register) -> None:
+def test_the_service_and_its_monitor_select_its_pods_and_not_those_of_another_exporter(register: Register) -> None:
     for kind, token in (("managed", GOOGLES), ("operator", OPERATORS)):
         made = exporter(register, prometheus=kind)
         [deployment], [service], [monitor] = made.of(DEPLOYMENT), made.of(SERVICE), made.of(token)
@@ -112,7 +112,7 @@ def test_the_operators_prometheus_selects_the_monitor_by_its_labels_and_honors_t
     assert made.of(GOOGLES) == []
 
 
-def test_annotations_are_on_the_service_alone_so_that_it_is_scraped_once(register: Register) -> None:
+def test_only_the_service_has_annotations_so_that_it_is_scraped_once(register: Register) -> None:
     made = exporter(register, prometheus="annotations")
 
     [service], [deployment] = made.of(SERVICE), made.of(DEPLOYMENT)
@@ -127,10 +127,12 @@ def test_annotations_are_on_the_service_alone_so_that_it_is_scraped_once(registe
     "args,problem",
     [
         ({"prometheus": "thanos"}, "prometheus is thanos; it is managed, operator, annotations"),
-        ({"monitor_labels": {"release": "p"}}, "with prometheus annotations nobody selects by them; leave them out"),
+        ({"monitor_labels": {"release": "p"}}, "with prometheus annotations nothing selects by them; leave them out"),
     ],
 )
-def test_what_nobody_would_read_is_refused_before_anything_is_registered(args: dict[str, Any], problem: str, refusal: Refusal) -> None:
+def test_monitor_labels_that_nothing_reads_are_refused_before_anything_is_registered(
+    args: dict[str, Any], problem: str, refusal: Refusal
+) -> None:
     assert problem in refusal(KubeStateMetrics, "ksm", LEAST | args)
 
 

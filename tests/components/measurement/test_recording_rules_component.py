@@ -25,7 +25,7 @@ def test_googles_service_gets_them_for_the_whole_cluster(register: Register) -> 
     assert made["spec"] == rules_spec(rule_groups())
 
 
-def test_the_operators_prometheus_selects_them_by_the_labels_that_it_wants(register: Register) -> None:
+def test_the_operators_prometheus_selects_them_by_its_labels(register: Register) -> None:
     [made] = rules(register, prometheus="operator", monitor_labels={"release": "prometheus"}).of(OPERATORS)
 
     assert made["metadata"]["namespace"] == "measuring"
@@ -49,5 +49,5 @@ def test_the_recorded_series_are_the_output(outputs: Outputs) -> None:
     assert found["series"] == [f"flexspot:gpus_{each}:sum" for each in ("allocated", "used", "measured", "idle")]
 
 
-def test_another_prometheus_is_refused_with_what_there_is(refusal: Refusal) -> None:
+def test_an_unknown_prometheus_is_refused_with_the_allowed_ones(refusal: Refusal) -> None:
     assert "it is managed, operator, annotations" in refusal(RecordingRules, "rules", LEAST | {"prometheus": "thanos"})

@@ -26,7 +26,7 @@ def cost_args(**changes: Any) -> MonthlyCostArgs:
     return {"environment": environment, "teams": [{**SPENT, "owner": "red"}]}
 
 
-def test_its_output_is_what_is_expected(outputs: Outputs) -> None:
+def test_its_output_is_the_expected_cost(outputs: Outputs) -> None:
     assert outputs(lambda: MonthlyCost("cost", cost_args())) == {"expected_usd": "1940.21"}
 
 
@@ -37,7 +37,7 @@ def test_a_budget_may_be_left_out(budget: str | None, register: Register) -> Non
 
 @pytest.mark.parametrize("key", ["expected_usd", "expected_at_most_usd", "worst_case_usd", "idle_floor_usd", "budget_usd"])
 @pytest.mark.parametrize("written", ["much", "", "NaN", "Infinity", "-1"])
-def test_what_is_no_amount_is_refused_before_anything_is_registered(key: str, written: str, refusal: Refusal) -> None:
+def test_an_invalid_amount_is_refused_before_anything_is_registered(key: str, written: str, refusal: Refusal) -> None:
     said = refusal(MonthlyCost, "cost", cost_args(**{key: written}))
 
     assert f"{key} of dev is '{written}'; it must be an amount of 0 or more" in said

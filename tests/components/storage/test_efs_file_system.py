@@ -48,7 +48,7 @@ def args(**changes: Any) -> EfsFileSystemArgs:
     } | changes
 
 
-def test_a_file_system_is_encrypted_elastic_and_moves_idle_files_and_takes_them_back(register: Register) -> None:
+def test_a_file_system_is_encrypted_and_elastic_and_moves_idle_files_out_and_back(register: Register) -> None:
     [made] = register(lambda: EfsFileSystem("checkpoints", args())).of(FILE_SYSTEM)
 
     assert made == {
@@ -66,7 +66,7 @@ def test_days_are_written_as_efs_writes_them(days: int, word: str, register: Reg
     assert made["lifecyclePolicies"][0] == {"transitionToIa": word}
 
 
-def test_throughput_is_provisioned_files_stay_and_a_key_is_ones_own_where_that_is_asked_for(register: Register) -> None:
+def test_provisioned_throughput_no_lifecycle_and_a_key_can_be_set(register: Register) -> None:
     wanted = args(infrequent_access_days=0, provisioned_mibps=64, kms_key=KEY)
     [made] = register(lambda: EfsFileSystem("checkpoints", wanted)).of(FILE_SYSTEM)
 
@@ -85,7 +85,7 @@ def test_only_nodes_reach_it_in_each_zone_and_by_nfs(register: Register) -> None
     assert {len(each["securityGroups"]) for each in registered.of(TARGET)} == {1}
 
 
-def test_each_team_has_a_door_of_its_own_to_a_folder_of_its_own_as_a_user_of_its_own(register: Register) -> None:
+def test_each_team_has_its_own_access_point_folder_and_user(register: Register) -> None:
     doors = {each["tags"]["team"]: each for each in register(lambda: EfsFileSystem("files", args())).of(ACCESS_POINT)}
 
     assert {team: each["rootDirectory"]["path"] for team, each in doors.items()} == {"blue": "/blue", "red": "/red"}
@@ -103,7 +103,7 @@ def test_datasets_are_one_folder_that_all_read_as_one_user(register: Register) -
     assert [each["posixUser"] for each in doors] == [{"uid": 1000, "gid": 1000}] * 2
 
 
-def test_a_teams_number_is_its_own_for_ever_and_nobody_elses() -> None:
+def test_a_teams_user_id_never_changes_and_is_unique() -> None:
     """Another one would replace its access point, and leave it before files that it may not touch."""
     assert team_id("red") == 1_724_113_949
     numbers = {team_id(f"team-{number}") for number in range(EFS_TEAMS)}
@@ -112,7 +112,7 @@ def test_a_teams_number_is_its_own_for_ever_and_nobody_elses() -> None:
 
 
 @pytest.mark.parametrize("purpose,writing", [("checkpoints", ["ClientWrite"]), ("datasets", [])])
-def test_without_an_identity_one_comes_in_through_an_access_point_over_tls_and_writes_checkpoints_alone(
+def test_clients_without_an_identity_need_an_access_point_and_tls_and_only_write_checkpoints(
     purpose: str, writing: list[str], register: Register
 ) -> None:
     [policy] = register(lambda: EfsFileSystem("files", args(purpose=purpose))).of(POLICY)
@@ -129,7 +129,7 @@ def test_without_an_identity_one_comes_in_through_an_access_point_over_tls_and_w
     ]
 
 
-@pytest.mark.nightly(held_by="test_without_an_identity_one_comes_in_through_an_access_point_over_tls_and_writes_checkpoints_alone")
+@pytest.mark.nightly(held_by="test_clients_without_an_identity_need_an_access_point_and_tls_and_only_write_checkpoints")
 @pytest.mark.parametrize(
     "writable,actions,changes,decided",
     [
@@ -142,14 +142,14 @@ def test_without_an_identity_one_comes_in_through_an_access_point_over_tls_and_w
         (False, ["ClientWrite"], {}, "none"),
     ],
 )
-def test_principalmapper_decides_so_of_clients(*, writable: bool, actions: list[str], changes: dict[str, str], decided: str) -> None:
+def test_principalmapper_agrees_about_clients(*, writable: bool, actions: list[str], changes: dict[str, str], decided: str) -> None:
     document = client_policy([THROUGH["elasticfilesystem:AccessPointArn"]], writable=writable)
 
     requests = [Request(f"elasticfilesystem:{each}", HERE, THROUGH | changes) for each in actions]
     assert decided_otherwise([document], decided, requests) == []
 
 
-def test_a_policy_for_as_many_teams_as_may_be_fits_into_efs() -> None:
+def test_a_policy_for_the_most_teams_fits_into_efs() -> None:
     longest = "arn:aws-us-gov:elasticfilesystem:us-gov-west-1:111122223333:access-point/fsap-0123456789abcdef0"
 
     assert len(as_json(client_policy([longest] * EFS_TEAMS, writable=True))) <= 20_000
@@ -168,6 +168,8 @@ def test_a_policy_for_as_many_teams_as_may_be_fits_into_efs() -> None:
         ({"provisioned_mibps": 0}, "provisioned_mibps"),
     ],
 )
-def test_what_aws_would_refuse_is_refused_before(changes: dict[str, Any], told: str, register: Register) -> None:
+def test_arguments_that_aws_would_reject_are_refused_before_anything_is_registered(
+    changes: dict[str, Any], told: str, register: Register
+) -> None:
     with pytest.raises(ValueError, match=told):
         register(lambda: EfsFileSystem("files", args(**changes)))

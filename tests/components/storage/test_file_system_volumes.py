@@ -44,7 +44,7 @@ def test_checkpoints_are_an_access_point_that_many_nodes_write_bound_to_one_clai
     assert claim["spec"]["volumeName"] == "team-red.checkpoints.efs"
 
 
-def test_datasets_are_mounted_read_only_as_the_driver_refuses_read_only_many(register: Register) -> None:
+def test_datasets_are_mounted_read_only_because_the_driver_rejects_read_only_many(register: Register) -> None:
     registered = register(lambda: EfsVolume("red", efs_args(purpose="datasets")))
 
     [volume], [claim] = registered.of(VOLUME), registered.of(CLAIM)
@@ -65,7 +65,7 @@ def lustre_args(**changes: Any) -> LustreVolumeArgs:
     } | changes
 
 
-def test_datasets_are_mounted_read_only_by_an_option_in_the_one_mode_that_the_driver_takes(register: Register) -> None:
+def test_datasets_are_mounted_read_only_by_an_option_in_the_only_mode_that_the_driver_accepts(register: Register) -> None:
     registered = register(lambda: LustreVolume("red", lustre_args()))
 
     [volume], [claim] = registered.of(VOLUME), registered.of(CLAIM)
@@ -86,7 +86,7 @@ def test_datasets_are_mounted_read_only_by_an_option_in_the_one_mode_that_the_dr
     assert (claim["spec"]["volumeName"], claim["spec"]["accessModes"]) == ("team-red.datasets.lustre", ["ReadWriteMany"])
 
 
-def test_a_claim_has_another_name_where_one_is_given(register: Register) -> None:
+def test_a_claims_name_can_be_set(register: Register) -> None:
     registered = register(lambda: LustreVolume("red", lustre_args(claim="images")))
 
     assert [each["metadata"]["name"] for each in registered.of(CLAIM)] == ["images"]
@@ -101,7 +101,7 @@ def test_a_claim_has_another_name_where_one_is_given(register: Register) -> None
         (LustreVolume, lustre_args, {"claim": "My_data"}, "claim is 'My_data'"),
     ],
 )
-def test_what_kubernetes_would_refuse_is_refused_before(
+def test_arguments_that_kubernetes_would_reject_are_refused_before_anything_is_registered(
     component: Any, args: Any, changes: dict[str, str], told: str, refusal: Refusal
 ) -> None:
     assert told in refusal(component, "red", args(**changes))

@@ -63,7 +63,7 @@ def test_a_dataset_bucket_keeps_its_objects_restores_deleted_ones_for_a_week_and
     assert registered.of(FOLDER) == [{"bucket": "acme-ai-dev-checkpoints", "name": "shared/", "forceDestroy": True}]
 
 
-def test_key_retention_folders_and_destruction_are_the_callers_where_given(register: Register) -> None:
+def test_key_retention_folders_and_destruction_can_be_set(register: Register) -> None:
     changes = {"purpose": "datasets", "retention_days": 90, "kms_key": pulumi.Output.from_input("key"), "force_destroy": True}
     registered = register(lambda: GcsBucket("datasets", args(**changes, folders=["shared", "vision/imagenet", "shared"])))
 
@@ -92,19 +92,19 @@ def test_key_retention_folders_and_destruction_are_the_callers_where_given(regis
         ({"labels": {f"key-{number}": "" for number in range(65)}}, "labels has 65 keys; a resource has at most 64: leave some out"),
     ],
 )
-def test_what_cloud_storage_would_refuse_or_the_platform_would_pay_for_is_refused_before_anything_is_registered(
+def test_buckets_that_cloud_storage_would_reject_or_that_cost_extra_are_refused_before_anything_is_registered(
     change: dict[str, Any], problem: str, refusal: Refusal
 ) -> None:
     assert problem in refusal(GcsBucket, "checkpoints", args(**change))
 
 
-def test_a_derived_name_is_the_projects_and_readable() -> None:
+def test_a_derived_name_contains_the_project_and_is_readable() -> None:
     assert bucket_name("acme-ai", "dev", "checkpoints") == "acme-ai-dev-checkpoints"
     assert bucket_name("acme.com:ai", "dev", "datasets") == "acme-com-ai-dev-datasets"
 
 
 @given(st.text("abc-.", min_size=1, max_size=300), st.integers(20, 253))
-def test_a_fitted_name_fits_and_is_unchanged_where_it_already_did(name: str, most: int) -> None:
+def test_a_fitted_name_fits_and_is_unchanged_if_it_already_did(name: str, most: int) -> None:
     made = fitted(name, most)
 
     assert len(made) <= most

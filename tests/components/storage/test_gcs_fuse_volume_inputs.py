@@ -81,7 +81,7 @@ def test_datasets_are_read_only_shared_and_looked_up_once(register: Register) ->
     assert claim["metadata"]["name"] == "datasets"
 
 
-def test_a_folder_a_claim_and_a_bounded_cache_are_the_callers_where_given(register: Register) -> None:
+def test_a_folder_a_claim_and_a_bounded_cache_can_be_set(register: Register) -> None:
     changes = {"purpose": "datasets", "folder": "vision/imagenet", "claim": "imagenet", "file_cache_gib": 2}
 
     registered = register(lambda: GcsFuseVolume("red", args(**changes)))
@@ -92,7 +92,7 @@ def test_a_folder_a_claim_and_a_bounded_cache_are_the_callers_where_given(regist
     assert volume["metadata"]["name"] == claim["spec"]["volumeName"] == "team-red.imagenet"
 
 
-def test_a_volumes_name_fits_a_socket_and_stays_its_own(register: Register) -> None:
+def test_a_volumes_name_fits_a_socket_and_is_unique(register: Register) -> None:
     names = [
         register(lambda claim=claim: GcsFuseVolume("red", args(namespace="n" * 63, claim=claim))).of(VOLUME)[0]["metadata"]["name"]
         for claim in ("a", "b")
@@ -120,5 +120,7 @@ def test_its_outputs_are_the_names_of_claim_and_volume(outputs: Outputs) -> None
         ({"file_cache_gib": -1}, "file_cache_gib is -1; give 0 for no cache, or a size in GiB"),
     ],
 )
-def test_what_could_not_be_mounted_is_refused_before_anything_is_registered(change: dict[str, Any], problem: str, refusal: Refusal) -> None:
+def test_volumes_that_could_not_be_mounted_are_refused_before_anything_is_registered(
+    change: dict[str, Any], problem: str, refusal: Refusal
+) -> None:
     assert problem in refusal(GcsFuseVolume, "red", args(**change))

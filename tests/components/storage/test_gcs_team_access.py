@@ -33,7 +33,7 @@ def args(**changes: Any) -> GcsTeamAccessArgs:
     } | changes
 
 
-def test_a_team_has_an_account_that_only_its_own_pods_act_as(register: Register) -> None:
+def test_only_a_teams_own_pods_can_use_its_account(register: Register) -> None:
     registered = register(lambda: GcsTeamAccess("red", args()))
 
     [account] = registered.of(ACCOUNT)
@@ -72,7 +72,7 @@ def test_a_team_reads_the_shared_datasets(register: Register) -> None:
     assert len(registered.of(FOLDER)) == 1, "folders of datasets belong to their bucket"
 
 
-def test_its_outputs_are_who_the_team_is_and_the_folder(outputs: Outputs) -> None:
+def test_its_outputs_are_the_teams_identity_and_its_folder(outputs: Outputs) -> None:
     assert outputs(lambda: GcsTeamAccess("red", args())) == {
         "member": f"serviceAccount:{EMAIL}",
         "email": EMAIL,
@@ -87,7 +87,7 @@ PRINCIPAL = (
 )
 
 
-def test_with_the_projects_number_the_kubernetes_service_account_itself_has_the_roles_and_no_account_is_made(
+def test_with_the_projects_number_the_kubernetes_service_account_itself_has_the_roles_and_no_account_is_created(
     register: Register, outputs: Outputs
 ) -> None:
     by_number = args(project_number=pulumi.Output.from_input(123456789012), dataset_bucket="datasets")
@@ -102,7 +102,7 @@ def test_with_the_projects_number_the_kubernetes_service_account_itself_has_the_
     assert (found["member"], found["email"]) == (PRINCIPAL, None)
 
 
-def test_account_ids_are_ones_that_google_cloud_accepts_and_of_one_team_and_environment_each() -> None:
+def test_google_cloud_accepts_account_ids_and_each_belongs_to_one_team_and_environment() -> None:
     pairs = [("a-b", "c"), ("a", "b-c"), ("a-b-c", "d"), ("a-b", "c-d"), ("a", "b-c-d"), ("red", "dev"), ("a", "b")]
     pairs += [("t" * 38 + "-a", "dev"), ("t" * 38 + "-b", "dev"), ("t" * 40, "production"), ("r", "e" * 40)]
 
@@ -118,5 +118,7 @@ def test_account_ids_are_ones_that_google_cloud_accepts_and_of_one_team_and_envi
         ({"namespace": "team_red"}, "namespace is 'team_red'; a name has 1 to 63 of a-z, 0-9 and inner -: respell it"),
     ],
 )
-def test_what_could_not_be_granted_is_refused_before_anything_is_registered(change: dict[str, Any], problem: str, refusal: Refusal) -> None:
+def test_access_that_could_not_be_granted_is_refused_before_anything_is_registered(
+    change: dict[str, Any], problem: str, refusal: Refusal
+) -> None:
     assert problem in refusal(GcsTeamAccess, "red", args(**change))

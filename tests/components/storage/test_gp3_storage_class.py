@@ -28,7 +28,7 @@ def test_a_claim_without_a_class_gets_an_encrypted_volume_in_the_zone_of_its_fir
     assert (made["volumeBindingMode"], made["reclaimPolicy"], made["allowVolumeExpansion"]) == ("WaitForFirstConsumer", "Delete", True)
 
 
-def test_beside_a_default_class_it_has_another_name_and_is_asked_for(register: Register) -> None:
+def test_with_another_default_class_it_has_a_different_name_and_is_requested(register: Register) -> None:
     [made] = register(lambda: Gp3StorageClass("gp3", {"name": "fast", "default": False, "labels": LABELS})).of(CLASS)
 
     assert made["metadata"] == {"name": "fast", "labels": LABELS}

@@ -49,21 +49,21 @@ def test_the_smallest_persistent_file_system_in_one_subnet_of_a_version_that_can
     assert len(made["securityGroupIds"]) == 1
 
 
-def test_size_throughput_and_key_are_as_asked_for(register: Register) -> None:
+def test_size_throughput_and_key_can_be_set(register: Register) -> None:
     wanted = args(capacity_gib=4800, throughput_mbps_per_tib=500, kms_key=KEY)
     [made] = register(lambda: LustreFileSystem("datasets", wanted)).of(FILE_SYSTEM)
 
     assert (made["storageCapacity"], made["perUnitStorageThroughput"], made["kmsKeyId"]) == (4800, 500, KEY)
 
 
-def test_scratch_storage_has_neither_throughput_nor_a_key_of_ones_own(register: Register) -> None:
+def test_scratch_storage_has_neither_throughput_nor_a_custom_key(register: Register) -> None:
     [made] = register(lambda: LustreFileSystem("datasets", args(deployment="SCRATCH_2", kms_key=KEY))).of(FILE_SYSTEM)
 
     assert made["deploymentType"] == "SCRATCH_2"
     assert not {"perUnitStorageThroughput", "kmsKeyId"} & made.keys()
 
 
-def test_it_shows_the_shared_folder_of_the_bucket_as_it_changes_and_gives_nothing_back(register: Register) -> None:
+def test_it_shows_changes_of_the_buckets_shared_folder_and_writes_nothing_back(register: Register) -> None:
     [link] = register(lambda: LustreFileSystem("datasets", args())).of(LINK)
 
     assert (link["fileSystemPath"], link["dataRepositoryPath"]) == ("/", "s3://acme-datasets/shared/")
@@ -71,7 +71,7 @@ def test_it_shows_the_shared_folder_of_the_bucket_as_it_changes_and_gives_nothin
     assert link["s3"] == {"autoImportPolicy": {"events": ["NEW", "CHANGED", "DELETED"]}}
 
 
-def test_a_link_to_a_large_bucket_may_be_in_the_making_for_longer_than_the_providers_ten_minutes(register: Register) -> None:
+def test_a_link_to_a_large_bucket_may_take_longer_than_the_providers_ten_minutes(register: Register) -> None:
     given: dict[str, str | None] = {}
 
     def declare() -> None:
@@ -85,7 +85,7 @@ def test_a_link_to_a_large_bucket_may_be_in_the_making_for_longer_than_the_provi
     assert (given[LINK], given[FILE_SYSTEM]) == ("2h", None)
 
 
-def test_servers_and_nodes_talk_over_lustres_ports_and_nobody_else_does(register: Register) -> None:
+def test_only_servers_and_nodes_communicate_over_lustres_ports(register: Register) -> None:
     registered = register(lambda: LustreFileSystem("datasets", args()))
 
     [group] = registered.of(GROUP)
@@ -108,7 +108,7 @@ def test_servers_and_nodes_talk_over_lustres_ports_and_nobody_else_does(register
     assert {each["ipProtocol"] for kind in (INGRESS, EGRESS) for each in registered.of(kind)} == {"tcp"}
 
 
-def test_each_rule_has_a_name_of_its_own_by_which_it_is_found_again(register: Register) -> None:
+def test_each_rule_has_a_unique_name_by_which_it_is_found_again(register: Register) -> None:
     registered = register(lambda: LustreFileSystem("datasets", args()))
 
     names = [each["tags"]["Name"] for kind in (INGRESS, EGRESS) for each in registered.of(kind)]
@@ -129,6 +129,8 @@ def test_each_rule_has_a_name_of_its_own_by_which_it_is_found_again(register: Re
         ({"tags": {"aws:mine": "x"}}, "tags"),
     ],
 )
-def test_what_aws_would_refuse_is_refused_before(changes: dict[str, Any], told: str, register: Register) -> None:
+def test_arguments_that_aws_would_reject_are_refused_before_anything_is_registered(
+    changes: dict[str, Any], told: str, register: Register
+) -> None:
     with pytest.raises(ValueError, match=told):
         register(lambda: LustreFileSystem("datasets", args(**changes)))

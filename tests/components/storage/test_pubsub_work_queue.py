@@ -37,7 +37,7 @@ def subscriptions(registered: Any) -> dict[str, dict[str, Any]]:
     return {each["name"]: each for each in registered.of(SUBSCRIPTION)}
 
 
-def test_tasks_wait_for_workers_are_tried_again_and_are_given_up_to_people(register: Register) -> None:
+def test_tasks_wait_for_workers_are_retried_and_become_dead_letters(register: Register) -> None:
     registered = register(lambda: PubsubWorkQueue("images", args()))
 
     # In which order a mock is asked for them is chance.
@@ -61,7 +61,7 @@ def test_tasks_wait_for_workers_are_tried_again_and_are_given_up_to_people(regis
     assert (given_up["topic"], given_up["expirationPolicy"]) == ("images-dead-letters-id", {"ttl": ""})
 
 
-def test_the_service_agent_may_give_tasks_up_and_the_worker_may_publish_and_pull(register: Register) -> None:
+def test_the_service_agent_may_publish_dead_letters_and_the_worker_may_publish_and_pull(register: Register) -> None:
     registered = register(lambda: PubsubWorkQueue("images", args(worker_member=pulumi.Output.from_input(f"serviceAccount:{WORKER}"))))
 
     assert registered.of(IDENTITY) == [{"project": "acme-ai", "service": "pubsub.googleapis.com"}]
@@ -76,7 +76,7 @@ def test_the_service_agent_may_give_tasks_up_and_the_worker_may_publish_and_pull
     }
 
 
-def test_deadline_retention_attempts_and_key_are_the_callers_where_given(register: Register) -> None:
+def test_deadline_retention_attempts_and_key_can_be_set(register: Register) -> None:
     changes = {"ack_deadline_seconds": 600, "retention_days": 31, "max_delivery_attempts": 5, "kms_key": "key"}
 
     registered = register(lambda: PubsubWorkQueue("images", args(**changes)))
@@ -117,7 +117,7 @@ def test_its_outputs_are_full_names(outputs: Outputs) -> None:
         ({"labels": {"Team": "red"}}, "labels has the key 'Team'"),
     ],
 )
-def test_what_would_lose_or_repeat_tasks_is_refused_before_anything_is_registered(
+def test_queues_that_would_lose_or_repeat_tasks_are_refused_before_anything_is_registered(
     change: dict[str, Any], problem: str, refusal: Refusal
 ) -> None:
     assert problem in refusal(PubsubWorkQueue, "images", args(**change))

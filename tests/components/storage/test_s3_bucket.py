@@ -60,7 +60,7 @@ def test_a_checkpoint_bucket_is_private_encrypted_and_keeps_no_versions(register
     assert registered.of(VERSIONING) == []
 
 
-def test_parts_of_unfinished_uploads_go_after_a_week_and_checkpoints_after_their_retention(register: Register) -> None:
+def test_parts_of_unfinished_uploads_are_deleted_after_a_week_and_checkpoints_after_their_retention(register: Register) -> None:
     [kept] = register(lambda: S3Bucket("checkpoints", args())).of(LIFECYCLE)
     [expiring] = register(lambda: S3Bucket("checkpoints", args(retention_days=30))).of(LIFECYCLE)
 
@@ -90,7 +90,7 @@ def test_a_dataset_that_was_deleted_or_overwritten_can_be_restored_for_a_week(re
     ]
 
 
-def test_key_and_destruction_are_the_callers_where_given(register: Register) -> None:
+def test_key_and_destruction_can_be_set(register: Register) -> None:
     registered = register(lambda: S3Bucket("checkpoints", args(kms_key=pulumi.Output.from_input(KEY), force_destroy=True)))
 
     [encryption], [bucket] = registered.of(ENCRYPTION), registered.of(BUCKET)
@@ -99,7 +99,7 @@ def test_key_and_destruction_are_the_callers_where_given(register: Register) -> 
     assert bucket["forceDestroy"] is True
 
 
-def test_the_bucket_answers_over_tls_12_or_later_alone(register: Register) -> None:
+def test_the_bucket_only_answers_over_tls_12_or_later(register: Register) -> None:
     [policy] = register(lambda: S3Bucket("checkpoints", args())).of(POLICY)
 
     # It permits nothing: who may, may by the policies of a role.
@@ -109,7 +109,7 @@ def test_the_bucket_answers_over_tls_12_or_later_alone(register: Register) -> No
     assert {each["Principal"] for each in json.loads(policy["policy"])["Statement"]} == {"*"}
 
 
-@pytest.mark.nightly(held_by="test_the_bucket_answers_over_tls_12_or_later_alone")
+@pytest.mark.nightly(held_by="test_the_bucket_only_answers_over_tls_12_or_later")
 @pytest.mark.parametrize(
     "context,decided",
     [
@@ -118,14 +118,14 @@ def test_the_bucket_answers_over_tls_12_or_later_alone(register: Register) -> No
         ({"aws:SecureTransport": "true", "s3:TlsVersion": "1.2"}, "none"),
     ],
 )
-def test_principalmapper_decides_so_of_requests_to_a_bucket(context: dict[str, str], decided: str) -> None:
+def test_principalmapper_agrees_about_requests_to_a_bucket(context: dict[str, str], decided: str) -> None:
     asked = [("s3:GetObject", f"{ARN}/red/a"), ("s3:ListBucket", ARN), ("s3:DeleteBucket", ARN), ("s3:PutBucketNotification", ARN)]
 
     assert decided_otherwise([tls_only(ARN)], decided, [Request(*each, context) for each in asked]) == []
 
 
 @pytest.mark.parametrize("region,partition", [("us-gov-west-1", "aws-us-gov"), ("cn-north-1", "aws-cn"), ("eu-west-1", "aws")])
-def test_its_arn_is_of_the_partition_of_its_region(region: str, partition: str, register: Register) -> None:
+def test_its_arn_has_the_partition_of_its_region(region: str, partition: str, register: Register) -> None:
     found: list[str] = []
 
     registered = register(lambda: S3Bucket("checkpoints", args(region=region, cluster_region=region)).arn.apply(found.append))
@@ -157,7 +157,9 @@ def test_its_outputs_are_name_and_url(outputs: Outputs) -> None:
         ({"tags": {f"key-{number}": "" for number in range(51)}}, "tags has 51 keys; a resource has at most 50: leave some out"),
     ],
 )
-def test_what_s3_would_refuse_is_refused_before_anything_is_registered(change: dict[str, Any], problem: str, refusal: Refusal) -> None:
+def test_arguments_that_s3_would_reject_are_refused_before_anything_is_registered(
+    change: dict[str, Any], problem: str, refusal: Refusal
+) -> None:
     assert problem in refusal(S3Bucket, "checkpoints", args(**change))
 
 
@@ -172,11 +174,11 @@ def test_a_bucket_in_another_region_is_refused_under_the_name_of_the_rule(regist
     assert register(declare).resources == []
 
 
-def test_a_derived_name_is_the_accounts_and_readable() -> None:
+def test_a_derived_name_contains_the_account_and_is_readable() -> None:
     assert bucket_name("111122223333", "us-east-1", "dev", "checkpoints") == NAME
 
 
-def test_two_long_names_are_cut_and_stay_their_own() -> None:
+def test_two_long_names_are_cut_and_stay_different() -> None:
     names = {bucket_name("111122223333", region, "e" * 40, "checkpoints") for region in ("ap-southeast-1", "ap-southeast-2")}
 
     assert max(len(name) for name in names) <= 63
@@ -184,6 +186,6 @@ def test_two_long_names_are_cut_and_stay_their_own() -> None:
 
 
 @given(st.from_regex(r"[a-z]([a-z0-9-]{0,38}[a-z0-9])?", fullmatch=True), st.sampled_from(["us-east-1", "ap-southeast-3", "us-gov-west-1"]))
-def test_a_derived_name_is_one_that_s3_accepts(environment: str, region: str) -> None:
+def test_s3_accepts_a_derived_name(environment: str, region: str) -> None:
     for purpose in ("checkpoints", "datasets"):
         check_bucket_name("S3Bucket", "bucket", bucket_name("111122223333", region, environment, purpose))

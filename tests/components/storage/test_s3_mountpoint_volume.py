@@ -79,7 +79,7 @@ def test_datasets_are_read_only_shared_and_looked_up_once(register: Register) ->
     assert claim["metadata"]["name"] == "datasets"
 
 
-def test_a_folder_a_claim_and_a_bounded_cache_are_the_callers_where_given(register: Register) -> None:
+def test_a_folder_a_claim_and_a_bounded_cache_can_be_set(register: Register) -> None:
     changes = {"purpose": "datasets", "folder": "vision/imagenet", "claim": "imagenet", "file_cache_gib": 2}
 
     registered = register(lambda: S3MountpointVolume("red", args(**changes)))
@@ -116,5 +116,7 @@ def test_its_outputs_are_the_names_of_claim_and_volume(outputs: Outputs) -> None
         ({"file_cache_gib": 2}, "file_cache_gib is 2 with purpose checkpoints; a cache is for datasets alone"),
     ],
 )
-def test_what_could_not_be_mounted_is_refused_before_anything_is_registered(change: dict[str, Any], problem: str, refusal: Refusal) -> None:
+def test_volumes_that_could_not_be_mounted_are_refused_before_anything_is_registered(
+    change: dict[str, Any], problem: str, refusal: Refusal
+) -> None:
     assert problem in refusal(S3MountpointVolume, "red", args(**change))

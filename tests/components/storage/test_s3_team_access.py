@@ -19,7 +19,7 @@ ROLE_POLICY = "aws:iam/rolePolicy:RolePolicy"
 ASSOCIATION = "aws:eks/podIdentityAssociation:PodIdentityAssociation"
 
 
-def test_a_team_has_a_role_that_only_its_own_pods_in_its_own_cluster_act_as(register: Register) -> None:
+def test_only_a_teams_own_pods_in_its_own_cluster_can_assume_its_role(register: Register) -> None:
     registered = register(lambda: S3TeamAccess("red", team_access_args()))
 
     [role] = registered.of(ROLE)
@@ -39,7 +39,7 @@ def test_a_team_has_a_role_that_only_its_own_pods_in_its_own_cluster_act_as(regi
     }
 
 
-def test_the_teams_service_account_gets_the_role_once_the_cluster_is_there(register: Register) -> None:
+def test_the_teams_service_account_gets_the_role_once_the_cluster_exists(register: Register) -> None:
     registered = register(lambda: S3TeamAccess("red", team_access_args(cluster_name=pulumi.Output.from_input("acme-dev"))))
 
     assert registered.of(ASSOCIATION) == [
@@ -76,7 +76,7 @@ def test_every_arn_is_of_the_partition(register: Register) -> None:
     assert "arn:aws:" not in written
 
 
-def test_a_role_of_a_cluster_with_the_longest_name_fits_and_stays_the_teams_own(register: Register) -> None:
+def test_a_role_of_a_cluster_with_the_longest_name_fits_and_is_unique(register: Register) -> None:
     names = [
         register(lambda team=team: S3TeamAccess("long", team_access_args(cluster="c" * 100, team=team))).of(ROLE)[0]["name"]
         for team in ("red", "blue")
@@ -108,5 +108,7 @@ def test_its_outputs_are_the_role_and_the_folder(outputs: Outputs) -> None:
         ({"tags": {"aws:team": "red"}}, "tags has the key 'aws:team'"),
     ],
 )
-def test_what_could_not_be_granted_is_refused_before_anything_is_registered(change: dict[str, Any], problem: str, refusal: Refusal) -> None:
+def test_access_that_could_not_be_granted_is_refused_before_anything_is_registered(
+    change: dict[str, Any], problem: str, refusal: Refusal
+) -> None:
     assert problem in refusal(S3TeamAccess, "red", team_access_args(**change))

@@ -90,7 +90,7 @@ MAY_NOT = [
 ]
 
 
-def test_a_team_writes_to_its_own_folder_and_reads_the_datasets_that_it_is_given(policy: str) -> None:
+def test_a_team_writes_to_its_own_folder_and_reads_its_datasets(policy: str) -> None:
     objects = ["s3:GetObject", "s3:PutObject", "s3:DeleteObject", "s3:AbortMultipartUpload", "s3:ListMultipartUploadParts"]
     for_checkpoints, for_datasets = ({"StringLike": {CONTEXT: [bucket, f"{bucket}/*"]}} for bucket in (BUCKET, DATA))
 
@@ -104,9 +104,9 @@ def test_a_team_writes_to_its_own_folder_and_reads_the_datasets_that_it_is_given
     ]
 
 
-@pytest.mark.nightly(held_by="test_a_team_writes_to_its_own_folder_and_reads_the_datasets_that_it_is_given")
+@pytest.mark.nightly(held_by="test_a_team_writes_to_its_own_folder_and_reads_its_datasets")
 @pytest.mark.parametrize("decided,requests", [("allowed", MAY), ("none", MAY_NOT)])
-def test_principalmapper_decides_so_of_what_a_team_asks(decided: str, requests: list[Request], policy: str) -> None:
+def test_principalmapper_agrees_about_a_teams_requests(decided: str, requests: list[Request], policy: str) -> None:
     assert decided_otherwise([json.loads(policy)], decided, requests) == []
 
 

@@ -28,7 +28,7 @@ def queue_of(registered: Any, name: str = "dev_red_images") -> dict[str, Any]:
     return {each["name"]: each for each in registered.of(QUEUE)}[name]
 
 
-def test_tasks_wait_for_workers_are_tried_again_and_are_given_up_to_people(register: Register) -> None:
+def test_tasks_wait_for_workers_are_retried_and_become_dead_letters(register: Register) -> None:
     registered = register(lambda: SqsWorkQueue("images", work_queue_args()))
 
     everywhere = {
@@ -50,7 +50,7 @@ def test_tasks_wait_for_workers_are_tried_again_and_are_given_up_to_people(regis
     assert json.loads(allowed["redriveAllowPolicy"]) == {"redrivePermission": "byQueue", "sourceQueueArns": [ARN]}
 
 
-def test_lease_retention_attempts_and_key_are_the_callers_where_given(register: Register) -> None:
+def test_lease_retention_attempts_and_key_can_be_set(register: Register) -> None:
     changes = {"lease_seconds": 600, "retention_days": 13, "max_attempts": 5, "kms_key": pulumi.Output.from_input(KEY)}
 
     registered = register(lambda: SqsWorkQueue("images", work_queue_args(**changes)))
@@ -72,7 +72,7 @@ def test_a_lease_that_is_not_given_outlasts_the_grace_period(grace: int, lease: 
     assert queue_of(registered)["visibilityTimeoutSeconds"] == lease
 
 
-def test_both_queues_refuse_plain_http_and_permit_nothing(register: Register) -> None:
+def test_both_queues_reject_plain_http_and_allow_nothing(register: Register) -> None:
     policies = {each["queueUrl"]: each["policy"] for each in register(lambda: SqsWorkQueue("images", work_queue_args())).of(QUEUE_POLICY)}
 
     plain = {"Bool": {"aws:SecureTransport": "false"}}
@@ -81,7 +81,7 @@ def test_both_queues_refuse_plain_http_and_permit_nothing(register: Register) ->
     }
 
 
-def test_a_worker_takes_keeps_gives_back_and_finishes_tasks_and_nothing_else(register: Register) -> None:
+def test_a_worker_may_receive_extend_return_and_delete_tasks_and_nothing_else(register: Register) -> None:
     role = pulumi.Output.from_input("acme-dev-team-red")
 
     [policy] = register(lambda: SqsWorkQueue("images", work_queue_args(worker_role_name=role))).of(ROLE_POLICY)
@@ -99,7 +99,7 @@ def test_every_arn_is_of_the_partition(register: Register) -> None:
     assert "arn:aws:" not in written
 
 
-def test_names_that_are_too_long_are_cut_and_stay_their_own(register: Register) -> None:
+def test_names_that_are_too_long_are_cut_and_stay_different(register: Register) -> None:
     def declare() -> None:
         for number in (1, 2):
             SqsWorkQueue(f"long-{number}", work_queue_args(queue=f"{'q' * 90}{number}"))
@@ -111,7 +111,7 @@ def test_names_that_are_too_long_are_cut_and_stay_their_own(register: Register) 
     assert sum(name.endswith("-dead-letter") for name in names) == 2
 
 
-def test_its_outputs_are_where_to_work_and_where_to_look(outputs: Outputs) -> None:
+def test_its_outputs_are_the_queues_for_workers_and_for_dead_letters(outputs: Outputs) -> None:
     assert outputs(lambda: SqsWorkQueue("images", work_queue_args())) == {
         "queue_url": "images-queue-id",
         "queue_name": "dev_red_images",
@@ -136,7 +136,7 @@ def test_its_outputs_are_where_to_work_and_where_to_look(outputs: Outputs) -> No
         ({"tags": {"": "red"}}, "tags has the key ''"),
     ],
 )
-def test_what_would_lose_or_repeat_tasks_is_refused_before_anything_is_registered(
+def test_queues_that_would_lose_or_repeat_tasks_are_refused_before_anything_is_registered(
     change: dict[str, Any], problem: str, refusal: Refusal
 ) -> None:
     assert problem in refusal(SqsWorkQueue, "images", work_queue_args(**change))

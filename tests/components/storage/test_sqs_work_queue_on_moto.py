@@ -34,7 +34,7 @@ def _text(value: Any) -> str:
 
 
 @mock_aws
-def test_sqs_takes_the_pair_and_a_task_that_nobody_finishes_is_given_up_after_its_attempts(register: Register) -> None:
+def test_sqs_accepts_both_queues_and_an_unfinished_task_becomes_a_dead_letter_after_its_attempts(register: Register) -> None:
     client = boto3.client("sqs", region_name=REGION)
     urls: dict[str, str] = {}
     # In the order of registration, which is the one that the engine keeps to where one depends on another.

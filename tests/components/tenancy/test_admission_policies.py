@@ -49,7 +49,7 @@ def bound(made: Any) -> dict[str, tuple[list[str], list[tuple[str, str]]]]:
     return found
 
 
-def test_a_policy_says_of_objects_and_of_no_subresource_what_it_is_given_and_fails_open(register: Register) -> None:
+def test_a_policy_has_its_rules_for_objects_and_no_subresource_and_fails_open(register: Register) -> None:
     registered = register(lambda: AdmissionPolicies("admission", args()))
 
     # The component is not given the CEL too.
@@ -68,7 +68,7 @@ def test_a_policy_says_of_objects_and_of_no_subresource_what_it_is_given_and_fai
     }
 
 
-def test_what_stops_refuses_in_team_namespaces_and_warns_in_all_others_but_the_clusters_own(register: Register) -> None:
+def test_a_stopping_policy_denies_in_team_namespaces_and_warns_in_all_others_but_the_clusters_own(register: Register) -> None:
     made = register(lambda: AdmissionPolicies("admission", args()))
 
     assert bound(made) == {
@@ -78,14 +78,14 @@ def test_what_stops_refuses_in_team_namespaces_and_warns_in_all_others_but_the_c
 
 
 @pytest.mark.parametrize("given", [args(policy(stops=False)), args(enforce=False)])
-def test_what_only_tells_and_what_is_not_enforced_warns_everywhere(given: Any, register: Register) -> None:
+def test_warnings_and_policies_that_are_not_enforced_warn_everywhere(given: Any, register: Register) -> None:
     made = register(lambda: AdmissionPolicies("admission", given))
 
     assert bound(made) == {"rules-all": (["Warn", "Audit"], [("kubernetes.io/metadata.name", "NotIn")])}
 
 
 @pytest.mark.parametrize("enforce,actions", [(True, ["Deny", "Audit"]), (False, ["Warn", "Audit"])])
-def test_what_guards_a_guarantee_is_of_team_namespaces_alone_and_fails_closed(
+def test_a_guarding_policy_only_applies_to_team_namespaces_and_fails_closed(
     actions: list[str], register: Register, *, enforce: bool
 ) -> None:
     made = register(lambda: AdmissionPolicies("admission", args(policy(guards=True), enforce=enforce)))
@@ -94,7 +94,7 @@ def test_what_guards_a_guarantee_is_of_team_namespaces_alone_and_fails_closed(
     assert [each["spec"]["failurePolicy"] for each in made.of(POLICY)] == ["Fail"]
 
 
-def test_owner_labels_are_patched_into_what_is_made_in_team_namespaces_alone(register: Register) -> None:
+def test_owner_labels_are_only_added_to_objects_in_team_namespaces(register: Register) -> None:
     made = register(lambda: OwnerLabels("owner-labels", owner_args()))
 
     [mutating], [binding] = made.of(MUTATING), made.of(MUTATING_BINDING)
@@ -115,5 +115,5 @@ def test_owner_labels_are_patched_into_what_is_made_in_team_namespaces_alone(reg
         (OwnerLabels, owner_args(matches=[]), "matches is empty; give at least one"),
     ],
 )
-def test_what_has_no_meaning_is_refused_before_anything_is_registered(component: Any, given: Any, told: str, refusal: Refusal) -> None:
+def test_empty_arguments_are_refused_before_anything_is_registered(component: Any, given: Any, told: str, refusal: Refusal) -> None:
     assert told in refusal(component, "admission", given)

@@ -16,7 +16,7 @@ CLASS = "kubernetes:scheduling.k8s.io/v1:PriorityClass"
 WORKLOAD_CLASS = "kubernetes:kueue.x-k8s.io/v1beta2:WorkloadPriorityClass"
 
 
-def test_a_class_that_preempts_nothing_waits_for_free_room(register: Register) -> None:
+def test_a_class_that_preempts_nothing_waits_for_free_capacity(register: Register) -> None:
     made = register(lambda: Priorities("priorities", {"classes": CLASSES, "labels": LABELS})).of(CLASS)
 
     policies = {each["metadata"]["name"]: each["preemptionPolicy"] for each in made}
@@ -24,7 +24,7 @@ def test_a_class_that_preempts_nothing_waits_for_free_room(register: Register) -
     assert not [each for each in made if "globalDefault" in each], "what names no class is no GPU work"
 
 
-def test_queued_work_has_the_same_names_and_values_beside_the_metadata_and_in_no_spec(register: Register) -> None:
+def test_queued_work_has_the_same_names_and_values_next_to_the_metadata_and_in_no_spec(register: Register) -> None:
     made = register(lambda: WorkloadPriorities("work", {"classes": CLASSES, "labels": LABELS})).of(WORKLOAD_CLASS)
 
     assert made[1] == {
@@ -37,14 +37,14 @@ def test_queued_work_has_the_same_names_and_values_beside_the_metadata_and_in_no
 
 
 @pytest.mark.parametrize("component", [Priorities, WorkloadPriorities])
-def test_names_are_told_with_the_highest_first(component: Any, outputs: Outputs) -> None:
+def test_names_are_listed_with_the_highest_first(component: Any, outputs: Outputs) -> None:
     found = outputs(lambda: component("work", {"classes": CLASSES, "labels": LABELS}))
 
     assert found == {"names": ["gpu-training", "gpu-best-effort"]}
 
 
 @pytest.mark.parametrize("component", [Priorities, WorkloadPriorities])
-def test_the_last_value_for_which_nodes_are_made_is_taken(component: Any, register: Register) -> None:
+def test_the_lowest_value_for_which_nodes_are_created_is_accepted(component: Any, register: Register) -> None:
     lowest = {**CLASSES[0], "value": -10}
 
     made = register(lambda: component("work", {"classes": [lowest], "labels": LABELS})).resources

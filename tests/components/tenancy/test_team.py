@@ -22,7 +22,7 @@ ROLE = "kubernetes:rbac.authorization.k8s.io/v1:Role"
 BINDING = "kubernetes:rbac.authorization.k8s.io/v1:RoleBinding"
 
 
-def test_a_namespace_says_whose_it_is_and_takes_no_pod_with_privileges(register: Register) -> None:
+def test_a_namespace_has_its_owners_labels_and_admits_no_privileged_pod(register: Register) -> None:
     [namespace] = register(lambda: Team("red", team_args())).of("kubernetes:core/v1:Namespace")
 
     labels = namespace["metadata"]["labels"]
@@ -32,7 +32,7 @@ def test_a_namespace_says_whose_it_is_and_takes_no_pod_with_privileges(register:
         assert labels[f"pod-security.kubernetes.io/{mode}-version"] == POD_SECURITY_VERSION
 
 
-def test_what_the_teams_work_needs_to_know_of_the_platform_is_in_its_namespace_where_it_is_given(register: Register) -> None:
+def test_platform_data_for_the_teams_work_is_in_its_namespace_if_it_is_given(register: Register) -> None:
     [found] = register(lambda: Team("red", team_args(platform='{"form":1}'))).of("kubernetes:core/v1:ConfigMap")
 
     assert found["metadata"] == {"name": "flexspot-platform", "namespace": "red", "labels": LABELS}
@@ -40,14 +40,14 @@ def test_what_the_teams_work_needs_to_know_of_the_platform_is_in_its_namespace_w
     assert register(lambda: Team("blue", team_args())).of("kubernetes:core/v1:ConfigMap") == []
 
 
-def test_the_quota_is_what_was_asked_for_on_requests_which_kubernetes_counts(register: Register) -> None:
+def test_the_quota_is_the_given_one_on_requests_which_kubernetes_counts(register: Register) -> None:
     [quota] = register(lambda: Team("red", team_args())).of(QUOTA)
 
     assert quota["spec"] == {"hard": {"requests.nvidia.com/gpu": "6", "pods": "200"}}
     assert quota["metadata"] == {"name": "team", "namespace": "red", "labels": LABELS}
 
 
-def test_work_without_queue_has_a_quota_of_its_own_that_counts_its_priority_classes_alone(register: Register) -> None:
+def test_work_without_queue_has_a_separate_quota_that_only_counts_its_priority_classes(register: Register) -> None:
     unqueued = {"gpus": 2, "priority_classes": ["gpu-production", "gpu-batch"]}
 
     quotas = register(lambda: Team("red", team_args(unqueued=unqueued))).of(QUOTA)
@@ -89,7 +89,7 @@ def test_pods_get_no_kubernetes_token_and_workloads_act_as_the_team_in_the_cloud
     assert "annotations" not in account["metadata"]
 
 
-def test_the_roles_are_bound_to_the_groups_given_and_to_nobody_by_default(register: Register) -> None:
+def test_the_roles_are_bound_to_the_given_groups_and_to_none_by_default(register: Register) -> None:
     registered = register(lambda: Team("red", team_args(submitters=["ml-red@acme.com", "ci", "ci"])))
 
     assert {each["metadata"]["name"] for each in registered.of(ROLE)} == {"submit", "view"}
@@ -98,7 +98,7 @@ def test_the_roles_are_bound_to_the_groups_given_and_to_nobody_by_default(regist
     assert [(each["kind"], each["name"]) for each in binding["subjects"]] == [("Group", "ci"), ("Group", "ml-red@acme.com")]
 
 
-def test_no_role_reads_secrets_changes_roles_makes_pods_or_names_everything(register: Register) -> None:
+def test_no_role_reads_secrets_changes_roles_creates_pods_or_uses_wildcards(register: Register) -> None:
     roles = register(lambda: Team("red", team_args())).of(ROLE)
 
     rules = {each["metadata"]["name"]: each["rules"] for each in roles}
@@ -118,7 +118,7 @@ def test_no_role_reads_secrets_changes_roles_makes_pods_or_names_everything(regi
     }
 
 
-def test_a_teams_groups_read_their_own_queue_and_without_groups_nobody_does(register: Register) -> None:
+def test_only_a_teams_groups_can_read_its_queue(register: Register) -> None:
     registered = register(
         lambda: Team("red", team_args(submitters=["ml-red"], viewers=["finance", "ml-red"], cluster_queues=["red-queue", "red-cpu"]))
     )
@@ -136,9 +136,7 @@ def test_a_teams_groups_read_their_own_queue_and_without_groups_nobody_does(regi
 
 
 @pytest.mark.parametrize("args,more", [(team_args(), set[str]()), ({**team_args(), "own_claims": True}, {"create", "delete"})])
-def test_submitters_have_no_right_on_claims_unless_somebody_keeps_the_platforms_from_them(
-    args: TeamArgs, more: set[str], register: Register
-) -> None:
+def test_submitters_only_create_and_delete_claims_if_own_claims_is_set(args: TeamArgs, more: set[str], register: Register) -> None:
     roles = {each["metadata"]["name"]: each["rules"] for each in register(lambda: Team("red", args)).of(ROLE)}
     rights = [set(rule["verbs"]) for rule in roles["submit"] if "persistentvolumeclaims" in rule["resources"]]
     assert set().union(*rights) == {"get", "list", "watch"} | more
@@ -148,7 +146,7 @@ ROOT = Path(__file__).parents[3]
 BEGIN, END = "<!-- every right -->", "<!-- end of every right -->"
 
 
-def test_the_guide_lists_every_right_of_a_teams_people(register: Register) -> None:
+def test_the_guide_lists_every_permission_of_a_teams_members(register: Register) -> None:
     rules = {
         each["metadata"]["name"]: each["rules"] for each in register(lambda: Team("red", {**team_args(), "own_claims": True})).of(ROLE)
     }
@@ -170,7 +168,7 @@ def test_the_guide_lists_every_right_of_a_teams_people(register: Register) -> No
     assert_snapshot(f"{text[: text.index(BEGIN)]}{BEGIN}\n\n{table}\n\n{text[text.index(END) :]}", page)
 
 
-def test_pods_that_train_together_have_names_before_they_are_ready_and_nobody_waits_for_any(register: Register) -> None:
+def test_pods_that_train_together_have_names_before_they_are_ready_and_pulumi_waits_for_none(register: Register) -> None:
     [service] = register(lambda: Team("red", team_args())).of("kubernetes:core/v1:Service")
 
     assert service["metadata"]["name"] == GANG_SERVICE
@@ -178,7 +176,7 @@ def test_pods_that_train_together_have_names_before_they_are_ready_and_nobody_wa
     assert service["spec"] == {"clusterIP": "None", "publishNotReadyAddresses": True, "selector": GANG_SELECTOR}
 
 
-def test_everything_of_a_team_is_inside_of_it_and_says_whose_it_is(register: Register) -> None:
+def test_all_objects_of_a_team_are_its_children_and_have_its_labels(register: Register) -> None:
     registered = register(lambda: Team("red", team_args(submitters=["a"], viewers=["b"], unqueued={"gpus": 1, "priority_classes": ["c"]})))
 
     made = [(name, inputs) for token, name, inputs in registered.resources if token.startswith("kubernetes:")]
@@ -199,9 +197,9 @@ def test_everything_of_a_team_is_inside_of_it_and_says_whose_it_is(register: Reg
         ({"unqueued": {"gpus": -1, "priority_classes": ["a"]}}, "Team red: unqueued.gpus is -1; use 0"),
         (
             {"unqueued": {"gpus": 3, "devices": {"nvidia.com/gpu": 2}, "priority_classes": ["gpu-production"]}},
-            "unqueued.gpus is 3, and unqueued.devices come to something else; write gpus=2",
+            "unqueued.gpus is 3, and unqueued.devices add up to something else; write gpus=2",
         ),
-        ({"unqueued": {"gpus": 3, "priority_classes": []}}, "unqueued.priority_classes is empty, so its 3 GPUs are of nobody"),
+        ({"unqueued": {"gpus": 3, "priority_classes": []}}, "unqueued.priority_classes is empty, so its 3 GPUs belong to no class"),
         ({"submitters": ["system:authenticated"]}, "Team red: submitters names 'system:authenticated'; name a group of people"),
         ({"viewers": [""]}, "Team red: viewers names ''; name a group of people"),
     ],

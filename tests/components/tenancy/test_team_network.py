@@ -33,7 +33,7 @@ def addresses(spec: dict[str, Any]) -> set[tuple[str, str, int]]:
     }
 
 
-def test_every_pod_is_closed_both_ways_but_to_its_own_namespace(register: Register) -> None:
+def test_every_pod_is_only_open_to_its_own_namespace_in_both_directions(register: Register) -> None:
     spec = policy(register)
 
     assert spec["podSelector"] == {}
@@ -42,12 +42,12 @@ def test_every_pod_is_closed_both_ways_but_to_its_own_namespace(register: Regist
     assert spec["egress"][0] == {"to": OWN_PODS}, "nodes of a training run use any port"
 
 
-def test_every_rule_but_that_for_ones_own_pods_names_peers_and_ports(register: Register) -> None:
+def test_every_rule_but_that_for_own_pods_names_peers_and_ports(register: Register) -> None:
     # A rule without peers, or without ports, is open to all of them.
     assert all(rule["to"] and rule["ports"] for rule in policy(register, Platform.GKE)["egress"][1:])
 
 
-def test_names_are_asked_of_the_name_servers_of_the_cluster(register: Register) -> None:
+def test_dns_queries_go_to_the_clusters_name_servers(register: Register) -> None:
     [to_name_servers] = [rule for rule in policy(register)["egress"] if "namespaceSelector" in rule["to"][0]]
 
     [peer] = to_name_servers["to"]
@@ -57,11 +57,11 @@ def test_names_are_asked_of_the_name_servers_of_the_cluster(register: Register) 
     assert to_name_servers["ports"] == [{"protocol": "UDP", "port": 53}, {"protocol": "TCP", "port": 53}]
 
 
-def test_outside_of_the_cluster_and_of_the_node_there_is_https_alone(register: Register) -> None:
+def test_outside_of_the_cluster_and_of_the_node_only_https_is_open(register: Register) -> None:
     assert addresses(policy(register)) == {("0.0.0.0/0", "TCP", 443)}
 
 
-def test_on_gke_pods_reach_the_metadata_server_by_every_data_plane_and_the_name_servers_of_the_node(register: Register) -> None:
+def test_on_gke_pods_reach_the_metadata_server_with_every_data_plane_and_the_nodes_name_servers(register: Register) -> None:
     assert addresses(policy(register, Platform.GKE)) >= {
         ("169.254.169.254/32", "TCP", 80),
         ("169.254.169.252/32", "TCP", 988),
@@ -78,5 +78,5 @@ def test_on_eks_pods_reach_the_pod_identity_agent_and_not_the_machines_own_metad
 
 
 @pytest.mark.parametrize("platform", [Platform.GKE, Platform.EKS])
-def test_every_hole_in_the_node_is_one_address(platform: Platform) -> None:
+def test_every_opening_to_the_node_is_one_address(platform: Platform) -> None:
     assert all(each.cidr.endswith("/32") for each in endpoints_of(platform))

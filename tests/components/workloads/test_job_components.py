@@ -39,7 +39,7 @@ def test_a_job_is_registered_as_it_is_rendered_and_pulumi_does_not_wait_for_its_
     assert made.names("kubernetes:batch/v1:Job") == ["trainer-bert-job"]
 
 
-def test_what_is_asked_for_otherwise_is_what_the_objects_have(register: Register) -> None:
+def test_options_of_a_job_are_in_its_objects(register: Register) -> None:
     made = register(lambda: CheckpointedJob("trainer", args("prod-eks", pods=2, gpus=8, jobset=True, retries=5, cpu="64")))
 
     [jobset] = made.of("kubernetes:jobset.x-k8s.io/v1alpha2:JobSet")
@@ -47,14 +47,14 @@ def test_what_is_asked_for_otherwise_is_what_the_objects_have(register: Register
     assert jobset["metadata"]["annotations"].items() >= SKIP_AWAIT.items()
 
 
-def test_a_gang_is_one_job_whose_pods_have_names_in_the_teams_own_service(register: Register) -> None:
+def test_a_gang_is_one_job_whose_pods_have_names_in_the_teams_service(register: Register) -> None:
     [job] = register(lambda: FlexStartJob("gang", args("prod-gke", pods=2, gpus=8))).of("kubernetes:batch/v1:Job")
 
     template = job["spec"]["template"]
     assert (template["spec"]["subdomain"], template["metadata"]["labels"][GANG_LABEL]) == (GANG_SERVICE, "true")
 
 
-def test_a_batch_is_a_job_for_each_pod_and_says_the_names_of_all(register: Register, outputs: Outputs) -> None:
+def test_a_batch_is_a_job_for_each_pod_and_outputs_all_names(register: Register, outputs: Outputs) -> None:
     def batch() -> QueuedJob:
         return QueuedJob("batch", args("dev-gke", workload_class="spot-low", pods=3))
 
@@ -79,7 +79,7 @@ def test_a_batch_without_gpus_is_in_the_queue_without_any(register: Register) ->
         (QueuedJob, {"surprise": 1}, "surprise: is not an input"),
     ],
 )
-def test_what_cannot_run_is_refused_before_anything_is_registered(
+def test_jobs_that_cannot_run_are_refused_before_anything_is_registered(
     register: Register, component: type[pulumi.ComponentResource], more: dict[str, Any], told: str
 ) -> None:
     def declare() -> None:

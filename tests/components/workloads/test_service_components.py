@@ -78,7 +78,7 @@ def test_a_service_is_registered_as_it_is_rendered(kind: str, more: dict[str, An
     assert all(name.startswith("mine-") for token, name, _ in made.resources if token.startswith("kubernetes:"))
 
 
-def test_pulumi_waits_for_a_server_as_long_as_a_node_takes_and_for_no_service_before_its_pods(register: Register) -> None:
+def test_pulumi_waits_for_a_server_as_long_as_a_node_boots_and_for_no_service_before_its_pods(register: Register) -> None:
     made = register(component("model-server", start_seconds=600))
 
     [deployment], [service] = made.of("kubernetes:apps/v1:Deployment"), made.of("kubernetes:core/v1:Service")
@@ -86,7 +86,7 @@ def test_pulumi_waits_for_a_server_as_long_as_a_node_takes_and_for_no_service_be
     assert service["metadata"]["annotations"] == {"pulumi.com/skipAwait": "true"}
 
 
-def test_a_notebook_that_somebody_has_woken_is_left_awake_and_its_disk_waits_for_its_first_pod(register: Register) -> None:
+def test_a_running_notebook_is_left_running_and_its_disk_waits_for_its_first_pod(register: Register) -> None:
     ignored: dict[str, Any] = {}
 
     def note(each: pulumi.ResourceTransformationArgs) -> None:
@@ -111,7 +111,7 @@ def test_a_notebook_that_somebody_has_woken_is_left_awake_and_its_disk_waits_for
         ("model-cache", {}, "claim", "desk"),
     ],
 )
-def test_outputs_say_what_a_person_needs_next(kind: str, more: dict[str, Any], output: str, value: str, register: Register) -> None:
+def test_outputs_have_the_users_next_step(kind: str, more: dict[str, Any], output: str, value: str, register: Register) -> None:
     told: list[str] = []
 
     register(lambda: getattr(component(kind, **more)(), output).apply(told.append))
@@ -128,7 +128,9 @@ def test_outputs_say_what_a_person_needs_next(kind: str, more: dict[str, Any], o
         ("model-cache", {"bucket_region": "eu-west-1"}, "is not the cluster's region"),
     ],
 )
-def test_what_cannot_work_is_refused_before_anything_is_registered(kind: str, more: dict[str, Any], told: str, register: Register) -> None:
+def test_workloads_that_cannot_work_are_refused_before_anything_is_registered(
+    kind: str, more: dict[str, Any], told: str, register: Register
+) -> None:
     def declare() -> None:
         with pytest.raises(WorkloadError, match=told):
             component(kind, **more)()

@@ -25,13 +25,13 @@ def test_the_library_in_the_container_reads_what_the_pods_set() -> None:
     assert names.INTERRUPTED_EXIT_CODE == INTERRUPTED_EXIT_CODE
 
 
-def test_the_library_reads_no_other_variable_of_the_platforms() -> None:
+def test_the_library_reads_no_other_variable_of_the_platform() -> None:
     sources = "".join(path.read_text() for path in sorted(RUNTIME.glob("*.py")))
 
     assert set(re.findall(r'"(FLEXSPOT_[A-Z_]+)"', sources)) - {MARKS_VARIABLE} == {names.GRACE_VARIABLE, names.JOB_VARIABLE}
 
 
-def test_the_claim_on_a_bucket_is_called_as_the_purpose_is() -> None:
+def test_the_claim_on_a_bucket_has_the_name_of_its_purpose() -> None:
     for purpose in purposes.PURPOSES:
         assert resolve_folder_mount("Volume v", purpose, {"team": "nlp", "namespace": "nlp"}).claim == purpose
 

@@ -1,1 +1,1 @@
-"""EKS: the network, the cluster with its add-ons and system nodes, and clusters that are there already."""
+"""EKS: the network, the cluster with its add-ons and system nodes, and existing clusters."""

@@ -1,6 +1,6 @@
-"""EKS's own add-ons, and what tells Kubernetes of GPUs, Neuron devices and EFA interfaces: NVIDIA's and AWS's device plugins.
+"""EKS add-ons, and the device plugins of NVIDIA and AWS by which pods request GPUs, Neuron devices and EFA interfaces.
 
-An add-on is of a version that a stack names, or of AWS's default for its Kubernetes, by the provider's own data source.
+An add-on has the version that a stack names, or AWS's default for its Kubernetes version, from the provider's data source.
 """
 
 # No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types, and NotRequired as optional.
@@ -33,7 +33,7 @@ _EVERYWHERE = [{"operator": "Exists"}]
 
 @dataclass(frozen=True)
 class EksAddon:
-    """An add-on: its name, its configuration, and the service account and policy of the role it has, if it has one."""
+    """An add-on: its name and configuration, and the service account and policy of its role, if it has one."""
 
     name: Addon
     configuration: dict[str, Any] | None = None
@@ -43,58 +43,62 @@ class EksAddon:
 
 POD_IDENTITY_AGENT = EksAddon(Addon.POD_IDENTITY_AGENT)
 KUBE_PROXY = EksAddon(Addon.KUBE_PROXY)
-"""Both are on every node, whatever its taints (the agent's chart in aws/eks-pod-identity-agent; for kube-proxy the add-on has no such
-setting, aws/containers-roadmap issue 2604), and so is vpc-cni."""
+"""kube-proxy and the Pod Identity agent are on every node, whatever its taints, and so is vpc-cni.
+
+Sources: the agent's chart in aws/eks-pod-identity-agent. kube-proxy's add-on has no such setting (aws/containers-roadmap issue 2604).
+"""
 
 VPC_CNI = EksAddon(
     Addon.VPC_CNI,
-    # Without it a NetworkPolicy is accepted and does nothing. The schema asks for a string (EKS user guide, network policies).
+    # Without it a NetworkPolicy is accepted and has no effect. The schema requires a string (EKS user guide, network policies).
     {"enableNetworkPolicy": "true"},
     service_account="aws-node",
     policy="AmazonEKS_CNI_Policy",
 )
 
 AFTER_NODES = (
-    # It tolerates the system nodes' taint by default as well; said here, because without DNS nothing else starts.
+    # The default also tolerates the system nodes' taint. It is explicit because nothing else starts without DNS.
     EksAddon(Addon.COREDNS, {"tolerations": _ON_SYSTEM_NODES}),
     EksAddon(
         Addon.EBS_DRIVER,
         {"controller": {"tolerations": _ON_SYSTEM_NODES}, "node": {"tolerateAllTaints": True}},
         service_account="ebs-csi-controller-sa",
-        # Narrower than AmazonEBSCSIDriverPolicy and its V2: it touches only what is tagged with the cluster that Pod Identity names.
+        # Narrower than AmazonEBSCSIDriverPolicy and its V2: only for resources tagged with the cluster that Pod Identity names.
         policy="AmazonEBSCSIDriverEKSClusterScopedPolicy",
     ),
     # The controller tolerates nothing by default (the chart in awslabs/mountpoint-s3-csi-driver), and the add-on is not healthy before it
-    # runs. v2.0.0 refused its tolerations (aws/containers-roadmap issue 2676). No role: pods mount with their own identity.
+    # runs. v2.0.0 rejected its tolerations (aws/containers-roadmap issue 2676). It has no role: pods mount with their own identity.
     EksAddon(Addon.S3_DRIVER, {"controller": {"tolerations": _ON_SYSTEM_NODES}, "node": {"tolerateAllTaints": True}}),
-    # The agent itself is on every node. What it asks about GPUs (DCGM) tolerates nothing by default, and where that is missing, each GPU
-    # node is reported as broken (aws/containers-roadmap issue 2567; charts/configuration.schema.json in aws/eks-node-monitoring-agent).
+    # The agent itself is on every node. Its DCGM agent, which checks GPUs, tolerates nothing by default. A GPU node without it is reported
+    # as broken (aws/containers-roadmap issue 2567; charts/configuration.schema.json in aws/eks-node-monitoring-agent).
     EksAddon(Addon.NODE_MONITORING, {"dcgmAgent": {"tolerations": _EVERYWHERE}}),
 )
-"""Those that wait for a node to run on."""
+"""Add-ons that wait for a node to run on."""
 
 EFS_DRIVER = EksAddon(
     Addon.EFS_DRIVER,
-    # Its chart's own defaults, said here as those of the other drivers are: charts/aws-efs-csi-driver/values.yaml in
-    # kubernetes-sigs/aws-efs-csi-driver. The role is the controller's, which no volume of ours needs: nodes mount without one.
+    # The chart's own defaults, explicit like those of the other drivers: charts/aws-efs-csi-driver/values.yaml in
+    # kubernetes-sigs/aws-efs-csi-driver. The role is the controller's. No volume here needs it, because nodes mount without a role.
     {"controller": {"tolerations": _ON_SYSTEM_NODES}, "node": {"tolerations": _EVERYWHERE}},
     service_account="efs-csi-controller-sa",
     policy="service-role/AmazonEFSCSIDriverPolicy",
 )
-"""Where something is in EFS."""
+"""The driver for EFS file systems."""
 
 LUSTRE_DRIVER = EksAddon(
     Addon.LUSTRE_DRIVER,
-    # Its chart's own defaults, said here as those of the other drivers are: charts/aws-fsx-csi-driver/values.yaml at 05bcb51 in
-    # kubernetes-sigs/aws-fsx-csi-driver. No role: it would be the controller's, to make and delete file systems for classes of volumes
-    # (AWS's policy for it is AmazonFSxFullAccess), and there is no such class; nodes mount without one.
+    # The chart's own defaults, explicit like those of the other drivers: charts/aws-fsx-csi-driver/values.yaml at 05bcb51 in
+    # kubernetes-sigs/aws-fsx-csi-driver. It has no role, which the controller would need to create and delete file systems for storage
+    # classes (AWS's policy for it is AmazonFSxFullAccess). There is no such class, and nodes mount without a role.
     {"controller": {"tolerations": _ON_SYSTEM_NODES}, "node": {"tolerateAllTaints": True}},
 )
-"""Where something is in Lustre."""
+"""The driver for FSx for Lustre file systems."""
 
 METRICS_SERVER = EksAddon(Addon.METRICS_SERVER, {"replicas": 2, "tolerations": _ON_SYSTEM_NODES})
-"""An add-on of the community, which EKS installs and its project answers for (EKS user guide, "Community add-ons"). What is said here are
-its defaults: without it, no autoscaler of pods and no `kubectl top` works."""
+"""A community add-on, which EKS installs and its own project supports (EKS user guide, "Community add-ons").
+
+The configuration is its default. Without it, no autoscaler of pods and no `kubectl top` works.
+"""
 
 ADDONS = (POD_IDENTITY_AGENT, KUBE_PROXY, VPC_CNI, *AFTER_NODES, EFS_DRIVER, LUSTRE_DRIVER, METRICS_SERVER)
 
@@ -103,7 +107,7 @@ _NAMESPACE = "kube-system"
 
 @dataclass(frozen=True)
 class AddonInstaller:
-    """Installs add-ons on one cluster; `name` is what their Pulumi names begin with."""
+    """Installs add-ons on one cluster. Their Pulumi names begin with `name`."""
 
     name: str
     args: AddonsArgs
@@ -112,16 +116,16 @@ class AddonInstaller:
     parent: pulumi.Resource
 
     def before_nodes(self) -> list[pulumi.Resource]:
-        """The add-ons without which no node becomes ready.
+        """Install the add-ons that nodes need to become ready.
 
-        The agent before vpc-cni, which gets its credentials from it and would otherwise take the node's; those may do nothing to the
-        network (terraform-aws-eks issue 3260).
+        The agent is installed before vpc-cni, which gets its credentials from it. Otherwise vpc-cni would use the node's, which have no
+        permissions for the network (terraform-aws-eks issue 3260).
         """
         agent = self._install(POD_IDENTITY_AGENT, [])
         return [agent, self._install(KUBE_PROXY, []), self._install(VPC_CNI, [agent])]
 
     def after_nodes(self, nodes: Sequence[pulumi.Resource], *, but: Collection[Addon] = ()) -> list[pulumi.Resource]:
-        """The other add-ons, which EKS reports as healthy only once they run on `nodes`; `but` are those that the cluster has in itself."""
+        """Install the other add-ons, which are only healthy once they run on `nodes`. `but` are those that the cluster already includes."""
         wanted = [each for each in AFTER_NODES if each.name not in but]
         if self.args["efs_driver"]:
             wanted.append(EFS_DRIVER)
@@ -145,7 +149,7 @@ class AddonInstaller:
             addon_version=self._version(addon.name),
             configuration_values=None if addon.configuration is None else configuration_text(addon.configuration),
             pod_identity_associations=identities,
-            # What somebody changed by hand is changed back: the program is where the configuration is.
+            # Manual changes are reverted, because the program is the source of the configuration.
             resolve_conflicts_on_create="OVERWRITE",
             resolve_conflicts_on_update="OVERWRITE",
             tags=self.args["tags"],
@@ -171,24 +175,24 @@ class AddonInstaller:
 
 
 def _recommended_version(addon: str, kubernetes: str, parent: pulumi.Resource) -> pulumi.Output[str]:
-    """What AWS recommends; unknown where nobody was asked, as in an offline preview.
+    """Return the version that AWS recommends. It is unknown if AWS was not asked, as in an offline preview.
 
-    Without `most_recent` the provider answers the version that EKS's DescribeAddonVersions calls the default of this Kubernetes, and a run
-    ends where EKS has no version of the add-on for it (terraform-provider-aws, internal/service/eks/addon_version_data_source.go).
+    Without `most_recent` the provider returns the default version for this Kubernetes version of EKS's DescribeAddonVersions. A run ends if
+    EKS has no such version of the add-on (terraform-provider-aws, internal/service/eks/addon_version_data_source.go).
     """
     answer = eks.get_addon_version_output(
         addon_name=addon, kubernetes_version=kubernetes, most_recent=False, opts=pulumi.InvokeOutputOptions(parent=parent)
     )
-    return answer.apply(_told)
+    return answer.apply(_version_of)
 
 
-def _told(answer: eks.GetAddonVersionResult) -> pulumi.Output[str]:
+def _version_of(answer: eks.GetAddonVersionResult) -> pulumi.Output[str]:
     version: str | None = answer.version
     return pulumi.Output.from_input(version) if version else _unknown()
 
 
 def _unknown() -> pulumi.Output[str]:
-    """A value that a preview shows as one that is not known yet."""
+    """Return a value that a preview shows as not known yet."""
     value, known, secret = asyncio.Future[str](), asyncio.Future[bool](), asyncio.Future[bool]()
     value.set_result("")
     known.set_result(False)
@@ -197,7 +201,7 @@ def _unknown() -> pulumi.Output[str]:
 
 
 def configuration_text(configuration: dict[str, Any]) -> str:
-    """A configuration as EKS takes it, the same text for the same configuration always."""
+    """Return a configuration as EKS accepts it. The text is always the same for the same configuration."""
     return json.dumps(configuration, separators=(",", ":"), sort_keys=True)
 
 
@@ -205,11 +209,11 @@ EKS_CHARTS = "https://aws.github.io/eks-charts"
 """The repository of AWS's own charts."""
 
 EFA_NODE_LABEL = ("vpc.amazonaws.com/efa.present", "true")
-"""The label by which nodes say that they were launched with EFA interfaces; the NodePool gives it to them, as one of `node_labels`."""
+"""Label of nodes that were launched with EFA interfaces. The NodePool sets it as one of `node_labels`."""
 
 NEURON_CHART = f"oci://public.ecr.aws/neuron/{Chart.NEURON_DEVICE_PLUGIN.value}"
-"""https://docs.aws.amazon.com/eks/latest/userguide/device-management-neuron.html keeps to the plugin for nodes that Karpenter makes: the
-DRA driver is not for these (read 2026-11-26)."""
+"""https://docs.aws.amazon.com/eks/latest/userguide/device-management-neuron.html recommends this plugin for nodes that Karpenter creates,
+because the DRA driver does not support them (read 2026-11-26)."""
 
 
 class GpuPluginsArgs(TypedDict):
@@ -219,7 +223,7 @@ class GpuPluginsArgs(TypedDict):
     """Alias of the node image, such as al2023@v20260903. bottlerocket@... images include NVIDIA's plugin."""
 
     efa: NotRequired[bool]
-    """Whether nodes have EFA interfaces, which pods request as vpc.amazonaws.com/efa. Default: False."""
+    """True if nodes have EFA interfaces, which pods request as vpc.amazonaws.com/efa. Default: False."""
 
     efa_machines: NotRequired[list[str]]
     """Machines on which the EFA plugin may run, such as p5.48xlarge. Default: the catalog's machines with EFA interfaces."""
@@ -227,13 +231,13 @@ class GpuPluginsArgs(TypedDict):
     efa_image: NotRequired[str | None]
     """Repository of the EFA plugin's image, without a tag. Default: the chart's, 602401143452.dkr.ecr.us-west-2.amazonaws.com/eks/...
 
-    That repository is in the aws partition. Other partitions, and nodes that cannot reach other regions, need their own."""
+    That repository is in the aws partition. Other partitions, and nodes that cannot reach other regions, need another."""
 
     nvidia: NotRequired[bool]
-    """Whether nodes have NVIDIA GPUs. Default: True."""
+    """True if nodes have NVIDIA GPUs. Default: True."""
 
     neuron: NotRequired[bool]
-    """Whether nodes have AWS Trainium or Inferentia, which pods request as aws.amazon.com/neuron. Default: False."""
+    """True if nodes have AWS Trainium or Inferentia, which pods request as aws.amazon.com/neuron. Default: False."""
 
     nvidia_version: NotRequired[str | None]
     """Version of the NVIDIA chart. Default: that of flexspot/capacity/catalog/versions.yaml."""
@@ -246,27 +250,30 @@ class GpuPluginsArgs(TypedDict):
 
 
 class GpuPlugins(pulumi.ComponentResource):
-    """NVIDIA's device plugin for nodes with NVIDIA GPUs that Karpenter launches, AWS's Neuron plugin for nodes with AWS accelerators, and
-    AWS's EFA plugin for nodes with EFA interfaces.
+    """Device plugins for nodes that Karpenter launches: NVIDIA's for NVIDIA GPUs, AWS's Neuron plugin for AWS accelerators, and AWS's EFA
+    plugin for EFA interfaces.
 
-    All of them tolerate every taint; otherwise no pod could request the GPUs of a pool with a taint of its own. NVIDIA's chart would wait
-    for labels of Node Feature Discovery, which is not installed; here it uses the label that Karpenter sets on a GPU node before it boots.
-    The Neuron chart has a list of machines that is as old as the chart; here it also uses Karpenter's label. Only the plugin of that chart
-    is installed: its scheduler would be a second one that bypasses taints and queues, and EKS's monitoring agent handles broken nodes. The
-    EFA plugin exits at once on a node without EFA interfaces, so it only runs on nodes with `EFA_NODE_LABEL`.
+    All of them tolerate every taint. Otherwise no pod could request the GPUs of a pool that has a taint. NVIDIA's chart would wait for
+    labels
+    of Node Feature Discovery, which is not installed. Here it uses the label that Karpenter sets on a GPU node before it boots. The Neuron
+    chart
+    has a list of machines that is as old as the chart. Here it also uses Karpenter's label. Only the plugin of that chart is installed: its
+    scheduler would be a second one that bypasses taints and queues, and EKS's monitoring agent handles broken nodes. The EFA plugin exits
+    at
+    once on a node without EFA interfaces, so it only runs on nodes with `EFA_NODE_LABEL`.
 
     Raises ValueError, before anything is registered, for an image that is neither AL2023 nor Bottlerocket, and for `efa_image` or
-    `efa_machines` without `efa`. The charts were not installed here: their values are those of their repositories.
+    `efa_machines` without `efa`. The charts have not been installed in a live cluster. Their values are those of their repositories.
     """
 
     nvidia_version: pulumi.Output[str]
-    """Version of NVIDIA's chart; empty on Bottlerocket, which needs none, and without NVIDIA's GPUs."""
+    """Version of NVIDIA's chart. Empty on Bottlerocket, which needs none, and without NVIDIA's GPUs."""
 
     neuron_version: pulumi.Output[str]
-    """Version of the Neuron chart; empty without Neuron devices."""
+    """Version of the Neuron chart. Empty without Neuron devices."""
 
     efa_version: pulumi.Output[str]
-    """Version of the EFA plugin's chart; empty without EFA."""
+    """Version of the EFA plugin's chart. Empty without EFA."""
 
     def __init__(self, name: str, args: GpuPluginsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         family = args["ami"].partition("@")[0]
@@ -305,9 +312,9 @@ class GpuPlugins(pulumi.ComponentResource):
 
 
 def on_nvidia_gpus(instance_labels: str = KARPENTER_INSTANCE) -> dict[str, Any]:
-    """The affinity to nodes that Karpenter launched with NVIDIA GPUs, which have the label before they boot.
+    """Return the affinity to nodes that Karpenter launched with NVIDIA GPUs, which have the label before they boot.
 
-    `instance_labels` is how the keys begin by which it says what a machine is.
+    `instance_labels` is the prefix of the label keys that describe a machine.
     """
     return _on(NVIDIA, instance_labels)
 
@@ -319,19 +326,19 @@ def _on(accelerator: Accelerator, instance_labels: str = KARPENTER_INSTANCE) -> 
 
 
 def _nvidia() -> dict[str, Any]:
-    # The chart's own terms, a list, are replaced by this one.
+    # Replaces the chart's own terms, which are a list.
     return {"affinity": on_nvidia_gpus(), "tolerations": [{"operator": "Exists"}]}
 
 
 def _neuron() -> dict[str, Any]:
-    # The names of values are those of `helm show values` for 1.10.0; both lists replace the chart's own.
+    # The names of values are those of `helm show values` for 1.10.0. Both lists replace the chart's own.
     plugin = {"affinity": _on(NEURON), "tolerations": [{"operator": "Exists"}]}
     return {"devicePlugin": plugin, "npd": {"enabled": False}, "scheduler": {"enabled": False}}
 
 
 def _efa(machines: list[str] | None) -> dict[str, Any]:
     label, value = EFA_NODE_LABEL
-    # The chart brings its own list of instance types, which is as old as the chart.
+    # The chart's own list of instance types is as old as the chart.
     known = [machine.name for machine in machines_of(Vendor.AWS).values() if machine.efa_interfaces]
     return {
         "supportedInstanceLabels": {"keys": [INSTANCE_TYPE_LABEL], "values": sorted(machines or known)},
@@ -344,46 +351,54 @@ REPOSITORY = "https://nvidia.github.io/dcgm-exporter/helm-charts"
 PORT = 9400
 
 RESOURCES = {"requests": {"cpu": "100m", "memory": "512Mi"}, "limits": {"cpu": "1", "memory": "1Gi"}}
-"""More than the chart's own limit of 512 MiB, under which exporters of machines with eight GPUs are ended: they have 417 to 511 MiB at rest
-(pytorch/ci-infra issue 1011, which went to 1 GiB). The chart's 200m of CPU would make scrapes of such machines late (NVIDIA/dcgm-exporter
-pull request 741)."""
+"""More than the chart's own limit of 512 MiB, at which exporters on machines with eight GPUs are killed.
+
+They use 417 to 511 MiB at rest (pytorch/ci-infra issue 1011, which went to 1 GiB). With the chart's 200m of CPU, scrapes of such machines
+would be late (NVIDIA/dcgm-exporter pull request 741).
+"""
 
 
 class DcgmExporterArgs(TypedDict):
     """Arguments of DcgmExporter."""
 
     prometheus: str
-    """Which Prometheus scrapes it: `operator` (the Prometheus Operator), or `annotations`."""
+    """The Prometheus that scrapes it: `operator` (the Prometheus Operator), or `annotations`."""
 
     monitor_labels: NotRequired[dict[str, str]]
     """Additional labels of the ServiceMonitor, by which the operator's Prometheus selects it. Default: none."""
 
     instance_labels: NotRequired[str]
-    """Prefix of the label keys with which Karpenter describes a machine; eks.amazonaws.com/instance- in Auto Mode. Default:
-    karpenter.k8s.aws/instance-."""
+    """Prefix of the label keys with which Karpenter describes a machine. In EKS Auto Mode: eks.amazonaws.com/instance-.
+
+    Default: karpenter.k8s.aws/instance-."""
 
     version: NotRequired[str | None]
     """Chart version. Default: that of flexspot/capacity/catalog/versions.yaml."""
 
 
 class DcgmExporter(pulumi.ComponentResource):
-    """NVIDIA's DCGM exporter on nodes with NVIDIA GPUs that Karpenter launches, and the object that has Prometheus scrape it.
+    """NVIDIA's DCGM exporter on nodes with NVIDIA GPUs that Karpenter launches, and the object by which Prometheus scrapes it.
 
     It tolerates every taint, requests no GPU, and sees all GPUs of a node through the nodes' default runtime, which is NVIDIA's on both
-    images (AL2023 and Bottlerocket). It has the capability SYS_ADMIN: without it there are no profiling series, and on Bottlerocket no
-    series at all (bottlerocket-os/bottlerocket issue 3992). It therefore runs in kube-system and not beside kube-state-metrics, where Pod
+    images
+    (AL2023 and Bottlerocket). It has the capability SYS_ADMIN. Without it there are no profiling series, and on Bottlerocket no series at
+    all
+    (bottlerocket-os/bottlerocket issue 3992). It therefore runs in kube-system and not in the namespace of kube-state-metrics, where Pod
     Security is `restricted`.
 
     EKS's node monitoring agent runs its own DCGM engine on the same nodes. Only one engine per node can read profiling series
-    (DCGM_FI_PROF_*) (aws/eks-node-monitoring-agent issue 256). The agent reads none; another exporter, such as the GPU operator's or the
-    CloudWatch add-on's, takes them away from this one.
+    (DCGM_FI_PROF_*)
+    (aws/eks-node-monitoring-agent issue 256). The agent reads none. Another exporter, such as the GPU operator's or the CloudWatch
+    add-on's,
+    takes them away from this one.
 
-    Raises ValueError for an unknown `prometheus`, for Google's, and for monitor labels that nothing would read. The chart was not installed
-    here: its values are those of its repository.
+    Raises ValueError for an unknown `prometheus`, for Google's, and for monitor labels that nothing would read. The chart has not been
+    installed
+    in a live cluster. Its values are those of its repository.
     """
 
     version: pulumi.Output[str]
-    """The version of the chart and the exporter, known once the release is there."""
+    """The version of the chart and the exporter, known once the release exists."""
 
     def __init__(self, name: str, args: DcgmExporterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         where = f"DcgmExporter {name}"
@@ -393,7 +408,7 @@ class DcgmExporter(pulumi.ComponentResource):
                 f"{where}: prometheus is {prometheus}, Google's service, which reads nothing on EKS; use operator or annotations"
             )
         if labels and prometheus is not PrometheusKind.OPERATOR:
-            raise ValueError(f"{where}: monitor_labels are given; with prometheus {prometheus} nobody selects by them; leave them out")
+            raise ValueError(f"{where}: monitor_labels are given; with prometheus {prometheus} nothing selects by them; leave them out")
         version = args.get("version") or shipped_versions().chart(Chart.DCGM_EXPORTER).version
         check_form(f"{where}: version", version, CHART_VERSION)
         super().__init__("flexspot:index:DcgmExporter", name, {**args}, opts)
@@ -413,10 +428,10 @@ class DcgmExporter(pulumi.ComponentResource):
 def _values(prometheus: PrometheusKind, monitor_labels: dict[str, str], instance_labels: str) -> dict[str, Any]:
     by_operator = prometheus is PrometheusKind.OPERATOR
     found = {"prometheus.io/scrape": "true", "prometheus.io/port": str(PORT)}
-    # The chart has a monitor by default, whose kind is the operator's: without it the release would fail.
+    # The chart has a monitor by default, whose kind is the operator's. Without the operator the release would fail.
     monitor: dict[str, Any] = {"enabled": by_operator}
     if by_operator:
-        # `honorLabels`: the pod that holds the GPU, and not the exporter's own.
+        # With `honorLabels` the pod of a series is the one that has the GPU, not the exporter's own.
         monitor |= {"interval": f"{INTERVAL_SECONDS}s", "honorLabels": True, "additionalLabels": monitor_labels}
     return {
         "affinity": on_nvidia_gpus(instance_labels),

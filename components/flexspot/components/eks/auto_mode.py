@@ -1,4 +1,4 @@
-"""EKS Auto Mode: node classes, the identity of its nodes, nodes for controllers, and the add-ons that it leaves to be installed."""
+"""EKS Auto Mode: node classes, the identity of its nodes, nodes for controllers, and the add-ons that it does not include."""
 
 # No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types, and NotRequired as optional.
 import re
@@ -38,29 +38,30 @@ GROUP = "eks.amazonaws.com"
 KIND = "NodeClass"
 
 MOST_PODS = 110
-"""The most pods of a node of Auto Mode (create-node-class.adoc at 0026c9df, considerations)."""
+"""Maximum pods of an Auto Mode node (create-node-class.adoc at 0026c9df, considerations)."""
 
 _PREFIX = 16
-"""Addresses of a prefix, /28."""
+"""Number of addresses in a prefix, /28."""
 
 BUILT_IN = "default"
-"""The name of the class that EKS makes with its built-in pools."""
+"""The name of the class that EKS creates with its built-in pools."""
 
 _RESERVED_TAGS = ("karpenter.sh/provisioner-name", "karpenter.sh/nodepool", "karpenter.sh/nodeclaim", "karpenter.sh/managed-by")
 _RESERVED_PREFIXES = ("kubernetes.io/cluster/", "eks.amazonaws.com/nodeclass", "eks:", "aws:")
-"""What a NodeClass refuses, and what Auto Mode and AWS set themselves (create-node-class.adoc at 0026c9df, "Node Class Specification")."""
+"""Tags that a NodeClass rejects, and those that Auto Mode and AWS set (create-node-class.adoc at 0026c9df, "Node Class Specification")."""
 
 
 class AutoNodeClassArgs(NodeClassArgs):
-    """Arguments of AutoNodeClass, whose `node_class` is not `default`."""
+    """Arguments of AutoNodeClass. `node_class` must not be `default`."""
 
     pods: NotRequired[int]
-    """Number of pods for which a node with EFA interfaces gets addresses at start: Auto Mode adds none to such a node later. Default:
-    110, the maximum on an Auto Mode node."""
+    """Number of pods for which a node with EFA interfaces gets addresses at start. Auto Mode adds none to such a node later.
+
+    Default: 110, the maximum on an Auto Mode node."""
 
 
 def check_auto_node_class(name: str, args: AutoNodeClassArgs) -> EksNodeDisk:
-    """The volume that is asked for. Raises ValueError for what Auto Mode would refuse."""
+    """Return the requested volume. Raises ValueError for values that Auto Mode would reject."""
     where = f"AutoNodeClass {name}"
     called = args["node_class"]
     if not re.fullmatch(RESOURCE_NAME, called) or called == BUILT_IN:
@@ -75,11 +76,12 @@ def check_auto_node_class(name: str, args: AutoNodeClassArgs) -> EksNodeDisk:
 
 
 def auto_node_class_spec(args: AutoNodeClassArgs, disk: EksNodeDisk) -> dict[str, Any]:
-    """The spec of a NodeClass that has passed its checks. What is empty is left out.
+    """Return the spec of a NodeClass that has passed its checks. Empty fields are omitted.
 
-    Source: awsdocs/amazon-eks-user-guide, latest/ug/automode/create-node-class.adoc at 0026c9df and auto-odcr.adoc (read 2026-11-25); the
-    definition itself is not public. The volume's key is the account's own for EBS. Names of fields beyond that page are of AWS's release
-    notes for Auto Mode (auto-change.adoc).
+    Source: awsdocs/amazon-eks-user-guide, latest/ug/automode/create-node-class.adoc at 0026c9df and auto-odcr.adoc (read 2026-11-25). The
+    definition itself is not public. The volume's key is the account's own for EBS. Names of fields that are not on that page come from
+    AWS's
+    release notes for Auto Mode (auto-change.adoc).
     """
     volume = disk.volume(IMAGES_AND_SCRATCH)
     discovered = [{"tags": {DISCOVERY_TAG: args["cluster"]}}]
@@ -89,20 +91,20 @@ def auto_node_class_spec(args: AutoNodeClassArgs, disk: EksNodeDisk) -> dict[str
         "subnetSelectorTerms": id_terms(args.get("subnet_ids")) or discovered,
         "securityGroupSelectorTerms": discovered + id_terms(args.get("more_security_group_ids")),
         "ephemeralStorage": {"size": f"{volume.gib}Gi", "iops": volume.iops, "throughput": volume.throughput_mib},
-        # What is not written by a team's own policies stays as Kubernetes has it; each team's namespace denies by default.
+        # Kubernetes' default without a team's own policies. Each team's namespace denies by default.
         "networkPolicy": "DefaultAllow",
         "networkPolicyEventLogs": "Disabled",
         "snatPolicy": "Random",
-        # EC2 gives no public address to an instance with several interfaces, and refuses the question.
+        # EC2 gives no public address to an instance with several interfaces, and rejects the field.
         "advancedNetworking": {"networkInterfaces": interfaces} if interfaces else {"associatePublicIPAddress": False},
-        # The owner is called so here, and `ownerID` in Karpenter's own class.
+        # The owner's field has this name here, and `ownerID` in Karpenter's own class.
         **where_nodes_are(args, "owner"),
         "tags": dict(sorted(args["tags"].items())),
     }
 
 
 def _network_interfaces(args: AutoNodeClassArgs) -> list[dict[str, Any]]:
-    """As for a Karpenter of one's own; the first interface has the addresses of all pods, as nothing is added once the node is there.
+    """Return the interfaces as for a self-managed Karpenter. The first has the addresses of all pods, because none is added later.
 
     EKS user guide, "Manage EFA devices on Amazon EKS", EKS Auto Mode: since 2026-07-21 (auto-change.md; read 2026-11-26).
     """
@@ -112,18 +114,19 @@ def _network_interfaces(args: AutoNodeClassArgs) -> list[dict[str, Any]]:
 
 
 def auto_node_class_ref(node_class: str) -> NodeClassRef:
-    """How a NodePool refers to the NodeClass of that name."""
+    """Return a NodePool's reference to the NodeClass of that name."""
     return {"group": GROUP, "kind": KIND, "name": node_class}
 
 
 class AutoNodeClass(pulumi.ComponentResource):
     """Network, volume and identity of Auto Mode nodes. AWS chooses their image, a Bottlerocket, and each weekly image is drift.
 
-    Nodes have no public address, and pods cannot reach their metadata service: Auto Mode has a hop limit of 1 that cannot be changed. Where
-    a machine has NVMe disks larger than the volume, Auto Mode puts images and scratch data on these and creates a 20 GiB volume instead
+    Nodes have no public address, and pods cannot reach their metadata service: Auto Mode has a hop limit of 1 that cannot be changed. If a
+    machine has NVMe disks larger than the volume, Auto Mode puts images and scratch data on these and creates a 20 GiB volume instead
     (automode-learn-instances.adoc at 06faff14).
 
-    Raises ValueError, before anything is registered, for what Auto Mode would refuse. Nothing here was launched in AWS.
+    Raises ValueError, before anything is registered, for values that Auto Mode would reject. This component has not been used in a live
+    account.
     """
 
     name: pulumi.Output[str]
@@ -146,13 +149,13 @@ class AutoNodeClass(pulumi.ComponentResource):
 
 @defaults(partition="aws", metrics_server=EksAddons.default("metrics_server"), version="")
 class AutoAddonsArgs(AddonsArgs):
-    """Arguments of AutoAddons; those of add-ons are those of EksCluster."""
+    """Arguments of AutoAddons. The add-ons' arguments are those of EksCluster."""
 
     cluster_name: pulumi.Input[str]
     """The cluster's name, known once the cluster exists."""
 
     version: NotRequired[str]
-    """The cluster's Kubernetes version, such as 1.35; required if an add-on's version is `recommended`. Default: it is not known."""
+    """The cluster's Kubernetes version, such as 1.35. Required if an add-on's version is `recommended`. Default: it is not known."""
 
     labels: dict[str, str]
     """Labels of Kubernetes objects."""
@@ -161,12 +164,13 @@ class AutoAddonsArgs(AddonsArgs):
 class AutoAddons(pulumi.ComponentResource):
     """The add-ons that Auto Mode does not include, and the ConfigMap without which it accepts a NetworkPolicy but does not enforce it.
 
-    Add-ons only become healthy once they run, so make this depend on nodes for them: AutoSystemPool. Raises ValueError for names and places
-    that AWS would refuse. Nothing here was applied to a live account.
+    Add-ons only become healthy once they run, so make this depend on nodes for them: AutoSystemPool. Raises ValueError for names, accounts
+    and
+    regions that AWS would reject. This component has not been deployed to a live account.
     """
 
     versions: pulumi.Output[dict[str, str]]
-    """The versions of add-ons that are asked for, known once they are there."""
+    """The requested versions of add-ons, known once they exist."""
 
     def __init__(self, name: str, args: AutoAddonsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         where, given = f"AutoAddons {name}:", {**args}
@@ -185,14 +189,14 @@ class AutoAddons(pulumi.ComponentResource):
             opts=pulumi.ResourceOptions(parent=self),
         )
         installed = AddonInstaller(name, args, args["version"], args["cluster_name"], self).after_nodes([], but=auto_mode().addons)
-        # Not an output: what waits for drivers and network policies.
+        # Not an output: resources for others that wait for drivers and network policies.
         self.ready: list[pulumi.Resource] = [policies, *installed]
         self.versions = pulumi.Output.from_input(args["addon_versions"])
         publish(self)
 
 
 NODE_POLICIES = ("AmazonEKSWorkerNodeMinimalPolicy", "AmazonEC2ContainerRegistryPullOnly")
-"""To join with credentials of pods' own, and to pull images. Nobody logs in to such nodes, so there is no policy for sessions.
+"""Policies to join with separate credentials for pods, and to pull images. No one logs in to such nodes, so there is none for sessions.
 
 awsdocs/amazon-eks-user-guide, latest/ug/automode/automode-get-started-cli.adoc at 01385604, "Node IAM Role" (read 2026-11-25).
 """
@@ -204,10 +208,10 @@ class AutoNodeIdentityArgs(RoleOptionsArgs):
     """Arguments of AutoNodeIdentity."""
 
     cluster: str
-    """The cluster's name, 1 to 100 characters; plain, because the role's name is made from it."""
+    """The cluster's name, 1 to 100 characters. It is plain because the role's name is built from it."""
 
     cluster_name: pulumi.Input[str]
-    """The same name as an output of the cluster: the access entry waits for it."""
+    """The same name as an output of the cluster, so that the access entry waits for it."""
 
     tags: dict[str, str]
     """Tags of the role and the access entry."""
@@ -222,11 +226,11 @@ class AutoNodeIdentity(pulumi.ComponentResource):
     EKS creates such an entry itself only for its built-in pools. The entry is of type EC2, with AWS's own policy for Auto Mode nodes on the
     whole cluster (create-node-class.adoc at 0026c9df, "Create node class access entry").
 
-    Raises ValueError for a name or partition that AWS would refuse. Nothing here was applied to a live account.
+    Raises ValueError for a name or partition that AWS would reject. This component has not been deployed to a live account.
     """
 
     role_name: pulumi.Output[str]
-    """The role's name for AutoNodeClass, known once its policies and its access exist: nodes that start before could not join."""
+    """The role's name for AutoNodeClass, known once its policies and its access exist. Nodes that start earlier could not join."""
 
     def __init__(self, name: str, args: AutoNodeIdentityArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         where = f"AutoNodeIdentity {name}:"
@@ -272,20 +276,20 @@ class AutoNodeIdentity(pulumi.ComponentResource):
 
 
 _FIRST = 100
-"""The highest weight that Karpenter takes: what tolerates the taint comes here, and not to nodes on Spot for other work."""
+"""Karpenter's highest weight, so that pods that tolerate the taint use these nodes, and not Spot nodes for other work."""
 
 
 class AutoSystemPoolArgs(TypedDict):
     """Arguments of AutoSystemPool."""
 
     pool: str
-    """Name of the NodePool; not `system`, which is EKS's own."""
+    """Name of the NodePool. `system` is reserved by EKS."""
 
     machine: str
     """Instance type with an x86 processor and without GPUs, such as m6i.xlarge."""
 
     max_nodes: NotRequired[int]
-    """Maximum number of nodes; at least 1. Default: 4."""
+    """Maximum number of nodes, at least 1. Default: 4."""
 
     zones: list[str]
     """Zones in which nodes may start, by name."""
@@ -310,8 +314,8 @@ class AutoSystemPool(pulumi.ComponentResource):
     """On-demand nodes for pods that tolerate `CriticalAddonsOnly`, created as controllers need them, up to a ceiling.
 
     Auto Mode's own pool `system` has the same taint but no ceiling, and chooses its own machines. The nodes have the label that the
-    controllers select, so controllers are deployed as on other clusters of the platform. Half-empty nodes are consolidated, one in ten at a
-    time.
+    controllers
+    select, so controllers are deployed as on other clusters of the platform. Half-empty nodes are consolidated, one in ten at a time.
 
     Raises ValueError for a ceiling below one and for a name that EKS reserves.
     """

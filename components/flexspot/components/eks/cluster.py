@@ -1,4 +1,4 @@
-"""An EKS cluster, who reaches, administers and uses it, and what is refused of it before anything is registered."""
+"""An EKS cluster, access to its API server for administrators and teams, and its checks before anything is registered."""
 
 # No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types, and NotRequired as optional.
 import re
@@ -31,19 +31,19 @@ from flexspot.components.kubeconfig import eks_credentials_command, eks_kubeconf
 from flexspot.components.shared_args import check_role_options, checked_options, filled, ipv4_range, publish
 
 ACCESSES = [Access.PRIVATE.value, Access.PUBLIC_CIDRS.value]
-"""dns_iam is GKE's: EKS has no endpoint that IAM guards before the request reaches the API server."""
+"""EKS's kinds of access. It has no dns_iam, because no endpoint checks IAM before the request reaches the API server."""
 
 RETENTIONS = get_args(LogDays)
-"""Days that CloudWatch Logs takes. Its 0, for ever, is left out: logs are finite."""
+"""Retention periods of CloudWatch Logs in days. 0, forever, is not among them, because logs must be limited."""
 
 _SMALLEST_DISK_GIB = 20
 
 _ARM = re.compile(r"(a1|[a-z]+\d+g[a-z]*)\..*")
-"""Instance types with AWS's own processors: a g after the generation, as in m7g, c6gd or im4gn."""
+"""Instance types with AWS's own processors, which have a g after the generation, as in m7g, c6gd or im4gn."""
 
 
 def check_cluster(name: str, args: EksClusterArgs) -> None:
-    """Raises ValueError for what EKS would refuse, and for what is neither safe nor finite."""
+    """Raise ValueError for values that EKS would reject, and for unsafe or unlimited clusters."""
     where = f"EksCluster {name}:"
     check_cluster_name(where, args["cluster"])
     check_place(where, args["account"], args["partition"], args["region"])
@@ -133,14 +133,14 @@ _HTTPS = 443
 
 
 def api_security_group(name: str, args: EksClusterArgs, parent: pulumi.Resource) -> ec2.SecurityGroup:
-    """A security group for the private endpoint's addresses, besides EKS's own, which lets in the nodes alone.
+    """Return a security group for the private endpoint's addresses, in addition to EKS's own, which only admits the nodes.
 
-    It is there without rules, too, so that the first range is a rule more and not a change of the cluster.
+    It also exists without rules, so that the first range adds a rule and does not change the cluster.
     """
     child = pulumi.ResourceOptions(parent=parent)
     group = ec2.SecurityGroup(
         f"{name}-api-security-group",
-        # AWS refuses names that begin with sg-, as a cluster's may.
+        # AWS rejects names that begin with sg-, as a cluster's name may.
         name=f"api-{args['cluster']}",
         description="HTTPS to the API server from inside the network",
         vpc_id=args["vpc_id"],
@@ -163,10 +163,10 @@ def api_security_group(name: str, args: EksClusterArgs, parent: pulumi.Resource)
 
 
 def admin_entries(name: str, args: EksClusterArgs, cluster: pulumi.Input[str], parent: pulumi.Resource) -> list[pulumi.Resource]:
-    """An access entry for each role that administers the cluster, with AWS's own policy for that; returns what gives access."""
+    """Create an access entry with AWS's admin policy for each role that administers the cluster, and return the policy associations."""
     granted: list[pulumi.Resource] = []
     for arn in sorted(args["admin_role_arns"]):
-        # The account too: roles of two accounts may be called the same.
+        # Includes the account, because roles of two accounts may have the same name.
         _, account, role = arn.rsplit(":", 2)
         logical = f"{name}-admin-{account}-{role.removeprefix('role/').replace('/', '-')}"
         entry = eks.AccessEntry(
@@ -185,7 +185,7 @@ def admin_entries(name: str, args: EksClusterArgs, cluster: pulumi.Input[str], p
 
 
 LOGGED = ["api", "audit", "authenticator", "controllerManager", "scheduler"]
-"""All that a control plane logs."""
+"""All logs of a control plane."""
 
 _KEY_DELETION_DAYS = 30
 
@@ -197,21 +197,22 @@ _ON_STORAGE = eks.ClusterStorageConfigArgs(block_storage=eks.ClusterStorageConfi
 class EksCluster(pulumi.ComponentResource):
     """A cluster that is private and logged by default, with its add-ons and a few nodes for controllers.
 
-    The private endpoint always exists; stored data is encrypted with the caller's key or with a key of the cluster's own; identities are
-    access entries and Pod Identity, never the aws-auth ConfigMap. The identity that creates the cluster administers it, with or without
+    The private endpoint always exists. Stored data is encrypted with the caller's key or with a key of the cluster. Identities are access
+    entries and Pod Identity, never the aws-auth ConfigMap. The identity that creates the cluster administers it, with or without
     `admin_role_arns`: `up` must reach the API server before any other entry exists, and revoking this later would replace the cluster.
 
     By default Karpenter is installed on it separately. With `auto_mode` AWS runs Karpenter, for a fee per node, and chooses images. The
-    built-in pools are not enabled, because they have no ceiling; so the cluster has no node role, and no node role can replace it. The
-    cluster security group needs no additional rule for EFA: EKS lets it reach itself in both directions (EKS user guide, "View Amazon EKS
-    security group requirements for clusters"), and refuses a duplicate rule.
+    built-in pools are not enabled, because they have no ceiling. The cluster therefore has no node role that could replace it. The cluster
+    security group needs no additional rule for EFA: EKS lets it reach itself in both directions (EKS user guide, "View Amazon EKS security
+    group requirements for clusters"), and rejects a duplicate rule.
 
     With access `private`, `up` needs a runner inside the network, in one of `private_cidrs`. Raises ValueError, before anything is
-    registered, for what EKS would refuse and for what is not safe or not limited. Nothing here was applied to a live account.
+    registered,
+    for values that EKS would reject and for unsafe or unlimited clusters. This component has not been deployed to a live account.
     """
 
     cluster_name: pulumi.Output[str]
-    """The cluster's name; what uses it waits for the cluster."""
+    """The cluster's name. Resources that use it wait for the cluster."""
 
     arn: pulumi.Output[str]
     """The cluster's ARN."""
@@ -220,21 +221,21 @@ class EksCluster(pulumi.ComponentResource):
     """The URL of the API server, with https://."""
 
     certificate_authority: pulumi.Output[str]
-    """Certificate of the cluster's own authority, base64."""
+    """Certificate of the cluster's own authority, in base64."""
 
     security_group_id: pulumi.Output[str]
-    """Id of the security group that EKS makes for the control plane and all nodes; Karpenter finds it by karpenter.sh/discovery."""
+    """Id of the security group that EKS creates for the control plane and all nodes. Karpenter finds it by karpenter.sh/discovery."""
 
     kubeconfig: pulumi.Output[str]
-    """A kubeconfig without secrets, as JSON. Whoever uses it needs the AWS CLI, and with `private` a place in the network."""
+    """A kubeconfig without secrets, as JSON. It needs the AWS CLI, and with `private` access a client in the network."""
 
     credentials_command: pulumi.Output[str]
-    """The command of the AWS CLI that writes the cluster into a person's own kubeconfig."""
+    """The AWS CLI command that adds the cluster to a user's own kubeconfig."""
 
     def __init__(self, name: str, args: EksClusterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         args = filled(EksClusterArgs, args)
         check_cluster(name, args)
-        # What most clusters are not is not among a component's inputs: a cluster that is there would seem to change.
+        # False is not among the component's inputs, because existing clusters would show it as a change.
         inputs = {key: value for key, value in args.items() if key != "auto_mode" or value}
         super().__init__("flexspot:index:EksCluster", name, inputs, opts)
         cluster = self._cluster(name, args)
@@ -242,7 +243,7 @@ class EksCluster(pulumi.ComponentResource):
         self.arn = cluster.arn
         self.endpoint = cluster.endpoint
         self.certificate_authority = part_of(cluster.certificate_authority, lambda authority: authority.data)
-        # Not an output: where the security groups of its nodes belong.
+        # Not an output: the VPC of its nodes' security groups.
         self.vpc_id: pulumi.Output[str] = pulumi.Output.from_input(args["vpc_id"])
         self.security_group_id = part_of(cluster.vpc_config, lambda network: network.cluster_security_group_id)
         found_by_karpenter = ec2.Tag(
@@ -252,9 +253,9 @@ class EksCluster(pulumi.ComponentResource):
             value=args["cluster"],
             opts=pulumi.ResourceOptions(parent=self),
         )
-        # Not an output: what gives people access, for whoever needs it to the end.
+        # Not an output: resources that give people access, for others that must keep it until they are deleted.
         self.access: list[pulumi.Resource] = admin_entries(name, args, cluster.name, self)
-        # Not an output: what everything inside the cluster waits for. Before these, pods have neither nodes nor names nor disks.
+        # Not an output: resources that everything in the cluster waits for. Before them, pods have no nodes, DNS or disks.
         self.ready: list[pulumi.Resource] = [found_by_karpenter]
         if not args["auto_mode"]:
             addons = AddonInstaller(name, args, args["version"], cluster.name, self)
@@ -284,7 +285,7 @@ class EksCluster(pulumi.ComponentResource):
             self,
         )
         grants = [*granted.grants, *([own_tags(name, args, granted.role, self)] if args["auto_mode"] else [])]
-        # EKS would make it by itself, and keep everything for ever.
+        # EKS would create it by itself, and keep everything forever.
         logs = cloudwatch.LogGroup(
             f"{name}-logs",
             name=f"/aws/eks/{args['cluster']}/cluster",
@@ -317,18 +318,18 @@ class EksCluster(pulumi.ComponentResource):
             access_config=eks.ClusterAccessConfigArgs(authentication_mode="API", bootstrap_cluster_creator_admin_permissions=True),
             encryption_config=eks.ClusterEncryptionConfigArgs(
                 provider=eks.ClusterEncryptionConfigProviderArgs(key_arn=self._key(name, args)),
-                # It means all that is stored; the API takes no other word (EKS user guide, "Default envelope encryption").
+                # It means all stored data. The API accepts no other word (EKS user guide, "Default envelope encryption").
                 resources=["secrets"],
             ),
             enabled_cluster_log_types=LOGGED,
             upgrade_policy=eks.ClusterUpgradePolicyArgs(support_type=args["support"].upper()),
-            # Away from a zone that AWS reports as impaired.
+            # Shift traffic away from a zone that AWS reports as impaired.
             zonal_shift_config=eks.ClusterZonalShiftConfigArgs(enabled=True),
-            # Otherwise EKS installs some of its own, which nobody then configures or upgrades.
+            # Otherwise EKS installs some of its own, which are then not configured or upgraded.
             bootstrap_self_managed_addons=False,
             deletion_protection=args["deletion_protection"],
             tags=args["tags"],
-            # EKS refuses the deletion when everything on the cluster is gone already; the engine refuses it in the preview.
+            # EKS would reject the deletion only when everything on the cluster is already deleted. The engine rejects it in the preview.
             opts=pulumi.ResourceOptions(parent=self, depends_on=[*grants, logs], protect=args["deletion_protection"]),
         )
 
@@ -349,20 +350,20 @@ class EksCluster(pulumi.ComponentResource):
 
 
 AUTO_MODE_POLICIES = ("AmazonEKSComputePolicy", "AmazonEKSBlockStoragePolicy", "AmazonEKSLoadBalancingPolicy", "AmazonEKSNetworkingPolicy")
-"""Besides AmazonEKSClusterPolicy: machines, volumes, load balancers and network interfaces.
+"""Policies in addition to AmazonEKSClusterPolicy: for instances, volumes, load balancers and network interfaces.
 
 awsdocs/amazon-eks-user-guide, latest/ug/automode/automode-get-started-cli.adoc at 01385604, "Cluster IAM Role" (read 2026-11-25).
 """
 
 _OF_THE_CLUSTER = {"aws:RequestTag/eks:eks-cluster-name": "${aws:PrincipalTag/eks:eks-cluster-name}"}
-"""EKS takes the role with this tag of its session, so that one role makes nothing for another cluster."""
+"""EKS assumes the role with this session tag, so that one role cannot create resources for another cluster."""
 
 
 def tag_document() -> PolicyDocument:
-    """Lets Auto Mode set tags of ours on what it makes for NodeClasses: AWS's own policies allow a list of keys of EKS's.
+    """Return a policy that lets Auto Mode set custom tags on resources of NodeClasses. AWS's own policies only allow EKS's keys.
 
     The statements `Compute` and `Networking` of AWS's example (auto-learn-iam.adoc at 1fe584bb, "Custom AWS tags for EKS Auto resources").
-    Those for volumes of claims, load balancers and Shield are left out: nothing here tags these.
+    Those for volumes of claims, load balancers and Shield are omitted, because nothing here tags these.
     """
     return {
         "Version": VERSION,
@@ -388,7 +389,7 @@ def _statement(sid: str, actions: list[str], marks: list[str]) -> Statement:
 
 
 def own_tags(name: str, args: EksClusterArgs, role: iam.Role, parent: pulumi.Resource) -> pulumi.CustomResource:
-    """The policy for tags, attached to the cluster's role; returns the attachment."""
+    """Attach the policy for tags to the cluster's role, and return the attachment."""
     child = pulumi.ResourceOptions(parent=parent)
     policy = iam.Policy(
         f"{name}-own-tags-policy",
@@ -406,10 +407,10 @@ class EksTeamLoginsArgs(TypedDict):
     """Arguments of EksTeamLogins."""
 
     cluster_name: pulumi.Input[str]
-    """The cluster's name as an output of the cluster: the entries wait for it."""
+    """The cluster's name as an output of the cluster, so that the entries wait for it."""
 
     groups: dict[str, list[str]]
-    """Kubernetes groups by role ARN, path included: whoever assumes the role is in these groups; at least one each."""
+    """Kubernetes groups by role ARN, including its path. Users of the role are in these groups. At least one group per role."""
 
     partition: NotRequired[str]
     """The partition of the cluster: aws, aws-cn or aws-us-gov. Default: aws."""
@@ -419,18 +420,20 @@ class EksTeamLoginsArgs(TypedDict):
 
 
 class EksTeamLogins(pulumi.ComponentResource):
-    """An access entry for each role, with its groups. The entry itself gives nothing: RoleBindings say what a group may do.
+    """An access entry for each role, with its groups. The entry itself gives no permissions: RoleBindings give them to groups.
 
-    The entries are of type STANDARD, whose roles may be of another account; the cluster's authentication mode must be API or
-    API_AND_CONFIG_MAP (EKS user guide, "Create access entries"). A role that has an entry, such as that of whoever made the cluster, is
-    refused by EKS as "already in use". A role that was deleted and made anew needs a new entry: EKS remembers which one it was.
+    The entries are of type STANDARD, whose roles may belong to another account. The cluster's authentication mode must be API or
+    API_AND_CONFIG_MAP (EKS user guide, "Create access entries"). EKS rejects a role that already has an entry, such as that of the
+    cluster's
+    creator, as "already in use". A role that was deleted and created again needs a new entry, because EKS remembers the old one.
 
-    Raises ValueError for what is no role, roles of another partition, roles without groups, and groups that EKS keeps for itself. Nothing
-    here was applied to a live account.
+    Raises ValueError for invalid role ARNs, roles of another partition, roles without groups, and groups that EKS reserves. This component
+    has
+    not been deployed to a live account.
     """
 
     groups: pulumi.Output[dict[str, list[str]]]
-    """The groups of each role, by its ARN, known once all entries are there."""
+    """The groups of each role, by its ARN, known once all entries exist."""
 
     def __init__(self, name: str, args: EksTeamLoginsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         partition, tags = args.get("partition", "aws"), args.get("tags", {})
@@ -438,7 +441,8 @@ class EksTeamLogins(pulumi.ComponentResource):
         super().__init__("flexspot:index:EksTeamLogins", name, {**args, "partition": partition, "tags": tags}, opts)
         entries = [
             eks.AccessEntry(
-                # The account too: roles of two accounts may be called the same. The path too: the ARN is the entry's key.
+                # Includes the account, because roles of two accounts may have the same name, and the path, because the ARN is the entry's
+                # key.
                 f"{name}-{role.split(':')[4]}-{role.partition(':role/')[2]}",
                 cluster_name=args["cluster_name"],
                 principal_arn=role,

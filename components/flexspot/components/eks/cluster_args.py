@@ -1,4 +1,4 @@
-"""The arguments of EksCluster, with their defaults."""
+"""Arguments of EksCluster and their defaults."""
 
 # No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types, and NotRequired as optional.
 from collections.abc import Sequence
@@ -25,25 +25,27 @@ class EksSystemPoolArgs(TypedDict):
     """Instance type with an x86 processor, such as m6i.large."""
 
     min_nodes: NotRequired[int]
-    """Number of nodes that always run; at least 1. Default: 2."""
+    """Number of nodes that always run, at least 1. Default: 2."""
 
     max_nodes: NotRequired[int]
-    """Maximum number of nodes, as headroom for upgrades and manual scaling: nothing here scales the group, and each `up` resets it to
+    """Maximum number of nodes, as headroom for upgrades and manual scaling. Nothing here scales the group, and each `up` resets it to
     `min_nodes`. Default: 4."""
 
     disk_gib: NotRequired[int]
-    """Size of a node's disk for images and pods, in GiB; at least 20. Default: 50."""
+    """Size of a node's disk for images and pods, in GiB, at least 20. Default: 50."""
 
     release: NotRequired[str | None]
     """AMI release of the nodes as EKS spells it, such as 1.35.6-20260810. It cannot be derived from the alias in `ami`, which omits the
-    Kubernetes patch version. Default: the newest when the group is created or its version raised."""
+    Kubernetes patch version.
+
+    Default: the newest when the group is created or its version raised."""
 
     node_repair: NotRequired[bool]
-    """Whether EKS replaces a node that the monitoring agent, or the node itself, reports as broken. Default: True."""
+    """If true, EKS replaces a node that the monitoring agent or the node itself reports as broken. Default: True."""
 
 
 class AddonsArgs(RoleOptionsArgs):
-    """Where a cluster is, and its add-ons."""
+    """A cluster's name, account and region, and its add-ons."""
 
     cluster: str
     """The cluster's name: up to 100 letters, digits, hyphens and underscores."""
@@ -58,22 +60,25 @@ class AddonsArgs(RoleOptionsArgs):
     """The region, such as us-east-1."""
 
     addon_versions: NotRequired[dict[str, str]]
-    """Versions of add-ons by name, such as {"coredns": "v1.14.3-eksbuild.3"}, or `recommended` for AWS's default for `version`, looked
-    up in each preview and `up`. Default: EKS's default for the cluster's version on the day an add-on is created, so two clusters
-    created on different days may differ, and a later `up` changes neither. A stack takes its versions from its plan
-    (flexspot/capacity/catalog/versions.yaml), because they depend on the Kubernetes version."""
+    """Versions of add-ons by name, such as {"coredns": "v1.14.3-eksbuild.3"}, or `recommended` for AWS's default for `version`.
+
+    AWS's default is looked up in each preview and `up`. A stack takes its versions from its plan
+    (flexspot/capacity/catalog/versions.yaml), because they depend on the Kubernetes version.
+
+    Default: EKS's default for the cluster's version on the day an add-on is created. Two clusters created on different days may differ,
+    and a later `up` changes neither."""
 
     efs_driver: NotRequired[bool]
-    """Whether to install the add-on aws-efs-csi-driver, which mounts EFS file systems. Default: False."""
+    """If true, the add-on aws-efs-csi-driver is installed, which mounts EFS file systems. Default: False."""
 
     lustre_driver: NotRequired[bool]
-    """Whether to install the add-on aws-fsx-csi-driver, which mounts FSx for Lustre file systems. Default: False."""
+    """If true, the add-on aws-fsx-csi-driver is installed, which mounts FSx for Lustre file systems. Default: False."""
 
     metrics_server: NotRequired[bool]
-    """Whether to install the add-on metrics-server, which reports pods' resource usage to autoscalers and `kubectl top`. Default: True."""
+    """If true, the add-on metrics-server is installed, which reports resource usage to autoscalers and `kubectl top`. Default: True."""
 
     tags: NotRequired[dict[str, str]]
-    """Tags of everything, including the machines and disks of the system nodes. Default: none."""
+    """Tags of everything, including the instances and disks of the system nodes. Default: none."""
 
 
 @defaults(
@@ -101,55 +106,60 @@ class EksClusterArgs(AddonsArgs):
     """Ids of the private subnets for the system nodes."""
 
     control_plane_subnet_ids: NotRequired[pulumi.Input[Sequence[pulumi.Input[str]]] | None]
-    """Ids of the subnets for the control plane's own addresses, in at least two zones; later AWS only accepts other subnets in the same
-    zones. Default: those of `subnet_ids`, whose zones then can never change."""
+    """Ids of the subnets for the control plane's own addresses, in at least two zones.
+
+    Later AWS only accepts other subnets in the same zones. Default: those of `subnet_ids`, whose zones then can never change."""
 
     services_cidr: str
     """IPv4 range of the Services, /12 to /24 inside 10.0.0.0/8, 172.16.0.0/12 or 192.168.0.0/16, and outside the VPC."""
 
     access: NotRequired[str]
-    """How the API server is reached. `private`: only from inside the network. `public_cidrs`: also from `cidrs`. Default: private."""
+    """Access to the API server. `private`: only from inside the network. `public_cidrs`: also from `cidrs`. Default: private."""
 
     cidrs: NotRequired[list[str]]
-    """IPv4 ranges that may reach the public endpoint; only with `public_cidrs`. Default: none."""
+    """IPv4 ranges that may reach the public endpoint. Only with `public_cidrs`. Default: none."""
 
     private_cidrs: NotRequired[list[str]]
-    """IPv4 ranges inside the network that may reach the private endpoint, such as the VPC's own or a VPN's. With access `private`, the
-    machine that runs `up` must be in one of them. Default: none, so only the nodes may reach it."""
+    """IPv4 ranges inside the network that may reach the private endpoint, such as the VPC's own or a VPN's.
+
+    With access `private`, the machine that runs `up` must be in one of them. Default: none, only the nodes may reach it."""
 
     deletion_protection: NotRequired[bool]
     """While this is true, the cluster cannot be destroyed. Default: True."""
 
     kms_key: NotRequired[pulumi.Input[str] | None]
-    """ARN of the key that encrypts the API server's data; a different key replaces the cluster. Default: a new key, which rotates each
-    year."""
+    """ARN of the key that encrypts the API server's data. A different key replaces the cluster.
+
+    Default: a new key, which rotates each year."""
 
     logs_kms_key: NotRequired[pulumi.Input[str] | None]
-    """ARN of the key that encrypts the control plane's logs; its policy must allow CloudWatch Logs to use it. Default: CloudWatch's own."""
+    """ARN of the key that encrypts the control plane's logs. Its policy must allow CloudWatch Logs to use it. Default: CloudWatch's own."""
 
     log_retention_days: NotRequired[int]
-    """Days to keep the control plane's logs; one of CloudWatch's retention periods. Default: 90."""
+    """Days to keep the control plane's logs, one of CloudWatch's retention periods. Default: 90."""
 
     admin_role_arns: NotRequired[list[str]]
     """ARNs of roles that administer the whole cluster, in addition to the role that creates it, which must not be listed. Default: none."""
 
     auto_mode: NotRequired[bool]
-    """Whether AWS runs Karpenter, the add-ons that every cluster needs and load balancers (EKS Auto Mode). This component then creates
-    neither system nodes nor add-ons; use AutoSystemPool and AutoAddons. Default: False."""
+    """If true, AWS runs Karpenter, load balancers and the add-ons that every cluster needs (EKS Auto Mode). Default: False.
+
+    This component then creates neither system nodes nor add-ons: use AutoSystemPool and AutoAddons."""
 
     system_pool: NotRequired[EksSystemPoolArgs | None]
-    """The nodes for the controllers; required without `auto_mode`, not allowed with it. Default: none."""
+    """The nodes for the controllers. Required without `auto_mode`, not allowed with it. Default: none."""
 
     ami: NotRequired[str | None]
-    """Alias of the node AMI, such as al2023@v20260903 or bottlerocket@1.65.0; the system nodes use its family. Required without
-    `auto_mode`; with it, AWS chooses. Default: none."""
+    """Alias of the node AMI, such as al2023@v20260903 or bottlerocket@1.65.0. The system nodes use its family.
+
+    Required without `auto_mode`. With it, AWS chooses. Default: none."""
 
     owner_labels: NotRequired[dict[str, str]]
     """Labels of the system nodes that identify their owner in reports. Default: none."""
 
 
 def eks_cluster_arn(args: AddonsArgs) -> str:
-    """Return the cluster's ARN, known before it is there."""
+    """Return the cluster's ARN, which is known before the cluster exists."""
     return cluster_arn(args["partition"], args["region"], args["account"], args["cluster"])
 
 

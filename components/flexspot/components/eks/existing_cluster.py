@@ -1,4 +1,4 @@
-"""EKS clusters that somebody else made, what runs on them, and their GPU operator; all of it is read and never changed."""
+"""Existing EKS clusters, their add-ons and their GPU operator. All of them are read and never changed."""
 
 # No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types, and NotRequired as optional.
 from collections.abc import Iterator
@@ -21,10 +21,10 @@ class KubernetesNeedArgs(TypedDict):
     """The Kubernetes versions that a feature requires."""
 
     user: str
-    """What requires it, as error messages name it."""
+    """The feature that requires it, as error messages name it."""
 
     remedy: str
-    """What fixes it other than a different cluster version, as error messages say it."""
+    """Remedy other than changing the cluster's version, as error messages say it."""
 
     least: NotRequired[str | None]
     """The oldest version, such as 1.29. Default: any."""
@@ -40,20 +40,20 @@ class ExistingEksClusterArgs(TypedDict):
     """The cluster's name."""
 
     account: str
-    """Id of its account, 12 digits."""
+    """Id of the cluster's account, 12 digits."""
 
     partition: NotRequired[str]
     """aws, aws-cn or aws-us-gov. Default: aws."""
 
     region: str
-    """Its region."""
+    """The cluster's region."""
 
     versions: NotRequired[list[KubernetesNeedArgs]]
     """Kubernetes versions that features require. Default: none."""
 
 
-def _text(told: str | None) -> str:
-    return told or ""
+def _text(value: str | None) -> str:
+    return value or ""
 
 
 def _mode_of(access: ClusterAccessConfig | None) -> str:
@@ -62,7 +62,7 @@ def _mode_of(access: ClusterAccessConfig | None) -> str:
 
 @dataclass(frozen=True)
 class FoundEksCluster:
-    """What EKS says of a cluster, as far as a platform on it depends on it; empty where nobody has said it, as in an offline preview."""
+    """Facts about a cluster that a platform depends on, as EKS returns them. Empty if they were not read, as in an offline preview."""
 
     version: str
     mode: str
@@ -70,7 +70,7 @@ class FoundEksCluster:
 
 
 def problems(args: ExistingEksClusterArgs, found: FoundEksCluster) -> Iterator[str]:
-    """What a platform cannot do with on this cluster, each with what fixes it; nothing of what nobody has read.
+    """Yield why a platform does not work on this cluster, and what fixes it. Facts that were not read are not checked.
 
     The commands are those of the AWS CLI's reference (eks update-cluster-config and update-cluster-version; read 2026-11-26).
     """
@@ -95,14 +95,15 @@ class ExistingEksCluster(pulumi.ComponentResource):
     """An existing cluster, which is only read and never changed. Its owner manages its network, add-ons, tags and system nodes.
 
     After reading it, also in a preview, the run ends with pulumi.RunError and one line per problem if its version or authentication mode is
-    unsuitable (it must be API or API_AND_CONFIG_MAP; otherwise EKS accepts no access entry). Nothing that waits for its name or its API
-    server is then created. `ExistingClusterParts` reads what runs on it. Karpenter on it needs the tag karpenter.sh/discovery on private
-    subnets and the cluster security group, and nodes that Karpenter did not create. Raises ValueError for a name or a place that AWS does
-    not have.
+    unsuitable. The mode must be API or API_AND_CONFIG_MAP: with others EKS accepts no access entry. Nothing that waits for its name or its
+    API
+    server is then created. `ExistingClusterParts` reads its add-ons. Karpenter on it needs the tag karpenter.sh/discovery on private
+    subnets and
+    the cluster security group, and nodes that Karpenter did not create. Raises ValueError for a name, account or region that cannot exist.
     """
 
     cluster_name: pulumi.Output[str]
-    """The cluster's name; what uses it waits for the cluster to be found in order."""
+    """The cluster's name. Resources that use it wait until the checks have passed."""
 
     arn: pulumi.Output[str]
     """The cluster's ARN."""
@@ -111,16 +112,16 @@ class ExistingEksCluster(pulumi.ComponentResource):
     """The URL of the API server, with https://."""
 
     certificate_authority: pulumi.Output[str]
-    """Certificate of the cluster's own authority, base64."""
+    """Certificate of the cluster's own authority, in base64."""
 
     security_group_id: pulumi.Output[str]
-    """Id of the security group that EKS made for the control plane and the nodes."""
+    """Id of the security group that EKS created for the control plane and the nodes."""
 
     kubeconfig: pulumi.Output[str]
-    """A kubeconfig without secrets, as JSON. Whoever uses it needs the AWS CLI."""
+    """A kubeconfig without secrets, as JSON. It needs the AWS CLI."""
 
     credentials_command: pulumi.Output[str]
-    """The command of the AWS CLI that writes the cluster into a person's own kubeconfig."""
+    """The AWS CLI command that adds the cluster to a user's own kubeconfig."""
 
     def __init__(self, name: str, args: ExistingEksClusterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         where = f"ExistingEksCluster {name}:"
@@ -130,22 +131,22 @@ class ExistingEksCluster(pulumi.ComponentResource):
         super().__init__("flexspot:index:ExistingEksCluster", name, {**args, "partition": partition}, opts)
         cluster = eks.Cluster.get(f"{name}-cluster", called, opts=pulumi.ResourceOptions(parent=self))
         context = cluster_arn(partition, region, args["account"], called)
-        # What depends on the nodes and add-ons of a cluster of ours depends on this one as a whole.
+        # Resources that depend on the nodes and add-ons of a cluster of this project depend on an existing cluster as a whole.
         self.ready: list[pulumi.Resource] = [cluster]
-        # Who has access is its owner's to say.
+        # The cluster's owner manages access.
         self.access: list[pulumi.Resource] = []
         self.arn = pulumi.Output.from_input(context)
         self.endpoint = cluster.endpoint
         self.certificate_authority = part_of(cluster.certificate_authority, lambda authority: authority.data)
         self.security_group_id = part_of(cluster.vpc_config, lambda network: network.cluster_security_group_id)
-        # Not outputs: where the security groups of its nodes belong, and what else is asked of it.
+        # Not outputs: the VPC of its nodes' security groups, and the version that other checks need.
         self.vpc_id = part_of(cluster.vpc_config, lambda network: network.vpc_id)
         self.kubernetes_version: pulumi.Output[str] = answered(cluster.version, _text)
 
         def in_order(parts: dict[str, Any]) -> str:
-            if told := [f"{where} {each}" for each in problems(args, FoundEksCluster(**parts))]:
+            if messages := [f"{where} {each}" for each in problems(args, FoundEksCluster(**parts))]:
                 # Not ValueError, which the SDK would wrap in the name and the address of every Output on its way.
-                raise pulumi.RunError("\n".join(told))
+                raise pulumi.RunError("\n".join(messages))
             return called
 
         mode = answered(cluster.access_config, _mode_of)
@@ -168,7 +169,7 @@ MARKS = MappingProxyType(
         Addon.LUSTRE_DRIVER: (_DRIVER, "fsx.csi.aws.com"),
     }
 )
-"""The object by which a cluster shows that it has an add-on, from EKS or from the same project's chart.
+"""The object that shows that a cluster has an add-on, installed by EKS or from the same project's chart.
 
 Sources, read 2026-11-26: charts/eks-pod-identity-agent/templates/daemonset.yaml of aws/eks-pod-identity-agent; csidriver.yaml of the
 charts of kubernetes-sigs/aws-ebs-csi-driver, aws-efs-csi-driver and aws-fsx-csi-driver, and of awslabs/mountpoint-s3-csi-driver.
@@ -190,7 +191,7 @@ class ExistingClusterParts(pulumi.ComponentResource):
     """
 
     found: pulumi.Output[list[str]]
-    """The add-ons that were asked for, known once all were found."""
+    """The requested add-ons, known once all were found."""
 
     def __init__(self, name: str, args: ExistingClusterPartsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         for addon in args["addons"]:
@@ -205,7 +206,10 @@ class ExistingClusterParts(pulumi.ComponentResource):
 
 
 POLICY, NAME = "nvidia.com/v1:ClusterPolicy", "cluster-policy"
-"""What the operator goes by, of which its chart makes one (deployments/gpu-operator/templates/clusterpolicy.yaml)."""
+"""Kind and name of the operator's configuration object, of which its chart creates one.
+
+Source: deployments/gpu-operator/templates/clusterpolicy.yaml.
+"""
 
 
 class ExistingGpuOperatorArgs(TypedDict):
@@ -215,11 +219,11 @@ class ExistingGpuOperatorArgs(TypedDict):
     """All taints of nodes with NVIDIA GPUs."""
 
     dcgm_exporter: NotRequired[bool]
-    """Whether its DCGM exporter is required. Default: False."""
+    """True if its DCGM exporter is required. Default: False."""
 
 
 def operator_problems(args: ExistingGpuOperatorArgs, spec: dict[str, Any] | None) -> Iterator[str]:
-    """What pools cannot do with, each with the value of its chart that fixes it; nothing of an operator that nobody has read."""
+    """Yield why pools do not work with this operator, and the chart value that fixes it. An operator that was not read is not checked."""
     if spec is None:
         return
     if not _enabled(spec, "devicePlugin"):
@@ -238,12 +242,12 @@ def operator_problems(args: ExistingGpuOperatorArgs, spec: dict[str, Any] | None
 
 
 def _enabled(spec: dict[str, Any], part: str) -> bool:
-    """Parts are on unless it says otherwise (api/nvidia/v1/clusterpolicy_types.go, IsEnabled)."""
+    """Return whether a part is enabled. Parts are unless the spec disables them (api/nvidia/v1/clusterpolicy_types.go, IsEnabled)."""
     return (spec.get(part) or {}).get("enabled") is not False
 
 
 def _tolerates(tolerations: list[dict[str, str]], taint: NodeTaint) -> bool:
-    """Whether one of them tolerates a taint (k8s.io/api/core/v1, Toleration.ToleratesTaint)."""
+    """Return whether one of the tolerations tolerates a taint (k8s.io/api/core/v1, Toleration.ToleratesTaint)."""
     return any(
         each.get("effect") in {None, "", taint["effect"]}
         and each.get("key") in ({None, "", taint["key"]} if each.get("operator") == "Exists" else {taint["key"]})
@@ -253,23 +257,24 @@ def _tolerates(tolerations: list[dict[str, str]], taint: NodeTaint) -> bool:
 
 
 class ExistingGpuOperator(pulumi.ComponentResource):
-    """An existing GPU operator, which is only read and never changed: it provides the device plugin, the DCGM exporter and GPU labels.
+    """An existing GPU operator, which is only read and never changed. It provides the device plugin, the DCGM exporter and GPU labels.
 
     After reading its ClusterPolicy, also in a preview, the run ends with pulumi.RunError and one line per problem if it does not suit the
     pools. If there is no ClusterPolicy `cluster-policy`, the provider ends the run. The tolerations of Node Feature Discovery are not in
-    the ClusterPolicy, and are not checked.
+    the
+    ClusterPolicy, and are not checked.
     """
 
     policy: pulumi.Output[str]
-    """The name of its ClusterPolicy, known once it was found in order."""
+    """The name of its ClusterPolicy, known once the checks have passed."""
 
     def __init__(self, name: str, args: ExistingGpuOperatorArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("flexspot:index:ExistingGpuOperator", name, {**args}, opts)
         read = ReadObject(f"{name}-policy", POLICY, NAME, pulumi.ResourceOptions(parent=self))
 
         def in_order(spec: dict[str, Any] | None) -> str:
-            if told := [f"ExistingGpuOperator {name}: {each}" for each in operator_problems(args, spec)]:
-                raise pulumi.RunError("\n".join(told))
+            if messages := [f"ExistingGpuOperator {name}: {each}" for each in operator_problems(args, spec)]:
+                raise pulumi.RunError("\n".join(messages))
             return NAME
 
         self.policy = answered(read.spec, lambda spec: spec).apply(in_order)

@@ -1,4 +1,4 @@
-"""AWS's load balancer controller: what makes load balancers of Ingresses and of Services that ask for them."""
+"""AWS's load balancer controller, which creates load balancers for Ingresses and for Services that request them."""
 
 # No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types, and NotRequired as optional.
 import json
@@ -26,26 +26,27 @@ from flexspot.components.in_cluster import chart_release
 from flexspot.components.shared_args import ControllerArgs, RoleOptionsArgs, check_role_options, checked_options, publish
 
 NAME = "aws-load-balancer-controller"
-"""Of the chart, its release and its service account."""
+"""Name of the chart, its release and its service account."""
 
 CLUSTER_TAG = "elbv2.k8s.aws/cluster"
-"""The tag with which the controller marks all that it makes; its value is the cluster's name (pkg/deploy/tracking/provider.go)."""
+"""Tag of everything that the controller creates. Its value is the cluster's name (pkg/deploy/tracking/provider.go)."""
 
 _UPSTREAM = Path(__file__).with_name("load_balancer_policy.json")
-"""docs/install/iam_policy.json of kubernetes-sigs/aws-load-balancer-controller at 93ff3b5fdaad (version 3.2.2), as it stands there."""
+"""docs/install/iam_policy.json of kubernetes-sigs/aws-load-balancer-controller at 93ff3b5fdaad (version 3.2.2), unchanged."""
 
 
 @cache
 def upstream_policy() -> PolicyDocument:
-    """What the controller's makers let it do: in the partition aws, and with what any cluster's controller made."""
+    """Return upstream's policy. It is for the partition aws and for resources of the controllers of all clusters."""
     return json.loads(_UPSTREAM.read_text(encoding="utf-8"))
 
 
 def controller_policy(cluster: str, partition: str) -> PolicyDocument:
-    """Upstream's policy, in a partition and narrowed to one cluster.
+    """Return upstream's policy for a partition, narrowed to one cluster.
 
-    Upstream asks of what is changed or made that it has the tag of some cluster, so that a controller of a development cluster may delete
-    production's load balancers in the same account. Its installation guide recommends to narrow that; here the tag's value is asked for.
+    Upstream requires the tag of any cluster on resources that are changed or created. The controller of a development cluster may therefore
+    delete production's load balancers in the same account. Its installation guide recommends narrowing that. Here the tag's value is
+    required.
     """
     written = json.dumps(upstream_policy()).replace("arn:aws:", f"arn:{partition}:")
     document: PolicyDocument = json.loads(written)
@@ -56,7 +57,7 @@ def controller_policy(cluster: str, partition: str) -> PolicyDocument:
 
 
 def _of_the_cluster(conditions: Any, cluster: str) -> dict[str, Any]:
-    """Asks for the cluster's name wherever the tag of a cluster must be there: a tag that is missing equals nothing."""
+    """Require the cluster's name wherever a cluster's tag must exist. A missing tag equals nothing."""
     there = [key for key, absent in conditions.get("Null", {}).items() if absent == "false" and key.endswith(f"/{CLUSTER_TAG}")]
     absent = {key: value for key, value in conditions.get("Null", {}).items() if key not in there}
     equals = {**conditions.get("StringEquals", {}), **dict.fromkeys(there, cluster)}
@@ -65,13 +66,13 @@ def _of_the_cluster(conditions: Any, cluster: str) -> dict[str, Any]:
 
 
 class LoadBalancerControllerArgs(RoleOptionsArgs, ControllerArgs):
-    """Arguments of LoadBalancerController; the sizes and their defaults are those of `controllers.load_balancer_controller` in settings.
+    """Arguments of LoadBalancerController. Sizes and their defaults are those of `controllers.load_balancer_controller` in the settings.
 
     Its role has the IAM policy of the default version.
     """
 
     cluster: str
-    """The cluster's name; plain, because the names of the role and its policy are derived from it."""
+    """The cluster's name. It is plain because the names of the role and its policy are built from it."""
 
     cluster_name: pulumi.Input[str]
     """The same name, known once the cluster exists."""
@@ -83,7 +84,7 @@ class LoadBalancerControllerArgs(RoleOptionsArgs, ControllerArgs):
     """The cluster's region."""
 
     vpc_id: pulumi.Input[str]
-    """The cluster's VPC. The controller could ask its node, but pods cannot reach the metadata service."""
+    """The cluster's VPC. The controller cannot look it up, because pods cannot reach the metadata service."""
 
     tags: dict[str, str]
     """Tags of the role, its policy, and every load balancer, target group and security group that the controller creates."""
@@ -109,11 +110,13 @@ class LoadBalancerController(pulumi.ComponentResource):
     such objects, or a namespace that may contain some, depend on this component, so that it is deleted last.
 
     The cluster needs the add-on eks-pod-identity-agent. Subnets are discovered by the tags kubernetes.io/role/elb and
-    kubernetes.io/role/internal-elb. Raises ValueError for what AWS or the chart would refuse. Nothing here was applied to a live account.
+    kubernetes.io/role/internal-elb. Raises ValueError for values that AWS or the chart would reject. This component has not been deployed
+    to a
+    live account.
     """
 
     version: pulumi.Output[str]
-    """The version that is installed, known once it runs."""
+    """The installed version, known once it runs."""
 
     def __init__(self, name: str, args: LoadBalancerControllerArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         where = f"LoadBalancerController {name}"
@@ -147,7 +150,7 @@ class LoadBalancerController(pulumi.ComponentResource):
             ),
             self,
         )
-        # Without its permissions it neither starts nor takes its finalizers off.
+        # Without its permissions it neither starts nor removes its finalizers.
         after_role = pulumi.ResourceOptions(parent=self, depends_on=granted.grants)
         release = chart_release(f"{name}-release", NAME, version, _values(args, size), after_role, repository=EKS_CHARTS)
         self.version = release.id.apply(lambda _: version)
@@ -155,14 +158,14 @@ class LoadBalancerController(pulumi.ComponentResource):
 
 
 def _values(args: LoadBalancerControllerArgs, size: LoadBalancerControllerSize) -> dict[str, Any]:
-    """What is said to the chart; all else is its own: images, probes, priority, the wish that no two copies share a node."""
+    """Return the chart's values. Others keep the chart's defaults: images, probes, priority, and preferably one replica per node."""
     return {
         "clusterName": args["cluster_name"],
         "region": args["region"],
         "vpcId": args["vpc_id"],
         "replicaCount": size.replicas,
         "resources": {"requests": {"cpu": size.cpu, "memory": size.memory}, "limits": {"memory": size.memory}},
-        # With one copy the chart makes no budget, which would keep its node for ever.
+        # With one replica the chart creates no budget, which would block the drain of its node forever.
         "podDisruptionBudget": {"maxUnavailable": 1},
         "serviceAccount": {"create": True, "name": NAME},
         "nodeSelector": args.get("node_selector", {}),

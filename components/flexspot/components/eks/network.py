@@ -1,4 +1,4 @@
-"""A network for an EKS cluster: private subnets for nodes and pods, public ones for load balancers, ways out, AWS's endpoints."""
+"""A network for an EKS cluster: private subnets for nodes and pods, public ones for load balancers, NAT, and AWS's endpoints."""
 
 # No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types, and NotRequired as optional.
 import re
@@ -22,10 +22,10 @@ _SERVICE = r"[a-z][a-z0-9]*([.-][a-z0-9]+)*"
 
 @defaults(deletion_protection=True, nat=EksNetworkSettings.default("nat").value)
 class EksNetworkArgs(TypedDict):
-    """Arguments of EksNetwork; all are plain because they shape the network."""
+    """Arguments of EksNetwork. All are plain because they shape the network."""
 
     cluster: str
-    """Name of the cluster that will use the network: Karpenter discovers the private subnets by it, and resource names start with it."""
+    """Name of the cluster that will use the network. Karpenter discovers the private subnets by it, and resource names start with it."""
 
     region: str
     """The region, such as us-east-1."""
@@ -40,15 +40,17 @@ class EksNetworkArgs(TypedDict):
     """IPv4 ranges of the private subnets for nodes and pods, one per zone in the order of `zones`, inside `vpc_cidr`."""
 
     public_cidrs: list[str]
-    """IPv4 ranges of the public subnets, likewise. Load balancers and NAT gateways use them; nodes never do."""
+    """IPv4 ranges of the public subnets, in the same order. Load balancers and NAT gateways use them. Nodes never do."""
 
     control_plane_zones: NotRequired[list[str]]
-    """Zones of the control plane's own addresses, two to six; they cannot change on an existing cluster. Default: the first two of
-    `zones`."""
+    """Zones of the control plane's own addresses, two to six. They cannot change on an existing cluster.
+
+    Default: the first two of `zones`."""
 
     control_plane_cidrs: NotRequired[list[str]]
-    """IPv4 ranges of the control plane's own addresses, one per control plane zone, inside `vpc_cidr`. Nothing else uses them. Default:
-    the last of `vpc_cidr`, a /28 each."""
+    """IPv4 ranges of the control plane's own addresses, one per control plane zone, inside `vpc_cidr`. Nothing else uses them.
+
+    Default: the last of `vpc_cidr`, a /28 each."""
 
     deletion_protection: NotRequired[bool]
     """While this is true, a preview fails if it would delete the VPC or the control plane's subnets. Default: True."""
@@ -58,15 +60,16 @@ class EksNetworkArgs(TypedDict):
     zones, which costs only one gateway, plus cross-zone traffic. Default: per-zone."""
 
     endpoints: NotRequired[list[str] | None]
-    """AWS services that get an interface endpoint, such as sqs; each is billed per hour and zone. Other services are reached through
-    NAT. Default: the services that nodes, Karpenter, the EBS driver and Pod Identity call, where the region has them."""
+    """AWS services that get an interface endpoint, such as sqs. Each is billed per hour and zone. Other services are reached through NAT.
+
+    Default: the services that nodes, Karpenter, the EBS driver and Pod Identity call, if the region has them."""
 
     tags: NotRequired[dict[str, str]]
     """Tags of everything in the network. Default: none."""
 
 
 def services_of(args: EksNetworkArgs) -> list[str]:
-    """Return the services that get an interface endpoint, in one order always."""
+    """Return the services that get an interface endpoint, always in the same order."""
     return default_services(args["region"]) if args["endpoints"] is None else sorted(args["endpoints"])
 
 
@@ -88,7 +91,7 @@ def named(args: EksNetworkArgs, part: str) -> dict[str, str]:
 
 
 def check_network(name: str, args: EksNetworkArgs) -> None:
-    """Raises ValueError for what AWS would refuse, and for ranges that cannot all be there."""
+    """Raise ValueError for values that AWS would reject, and for ranges that conflict."""
     where = f"EksNetwork {name}:"
     check_cluster_name(where, args["cluster"])
     check_form(f"{where} region", args["region"], AWS_REGION)
@@ -116,7 +119,7 @@ def _check_zones(where: str, key: str, zones: list[str], region: str) -> None:
 
 
 def _check_ranges(where: str, args: EksNetworkArgs) -> None:
-    """Raises ValueError unless there is one range for each zone, none is outside the VPC, and no two have an address in common."""
+    """Raise ValueError unless there is one range for each zone, all are inside the VPC, and no two overlap."""
     ranges = {"private_cidrs": args["private_cidrs"], "public_cidrs": args["public_cidrs"]}
     zones = {"private_cidrs": "zones", "public_cidrs": "zones", "control_plane_cidrs": "control_plane_zones"}
     for key, written in (ranges | {"control_plane_cidrs": args["control_plane_cidrs"]}).items():
@@ -136,14 +139,14 @@ def _check_ranges(where: str, args: EksNetworkArgs) -> None:
 
 
 S3 = "s3"
-"""Images' layers, checkpoints and datasets: by a gateway endpoint, which costs nothing."""
+"""S3, for image layers, checkpoints and datasets. It has a gateway endpoint, which is free."""
 
 _OF_CHINA = {"ec2", "ecr.api", "ecr.dkr", "eks", "sqs", "sts"}
 """Services whose endpoints have another prefix in China (aws-cdk, vpc-endpoint.ts, getDefaultEndpointPrefix)."""
 
 
 def service_name(service: str, region: str) -> str:
-    """The full name of a service's endpoint, such as com.amazonaws.us-east-1.sqs."""
+    """Return the full name of a service's endpoint, such as com.amazonaws.us-east-1.sqs."""
     prefix = "cn.com.amazonaws" if region.startswith("cn-") and service in _OF_CHINA else "com.amazonaws"
     return f"{prefix}.{region}.{service}"
 
@@ -154,7 +157,7 @@ _HTTPS = 443
 def s3_endpoint(
     name: str, args: EksNetworkArgs, vpc_id: pulumi.Input[str], route_table_ids: Sequence[pulumi.Input[str]], parent: pulumi.Resource
 ) -> None:
-    """S3 by the private route tables: models and checkpoints would otherwise be paid for by the gigabyte at the NAT."""
+    """Create an S3 endpoint for the private route tables. Otherwise NAT would charge for models and checkpoints per gigabyte."""
     ec2.VpcEndpoint(
         f"{name}-s3-endpoint",
         vpc_id=vpc_id,
@@ -169,13 +172,13 @@ def s3_endpoint(
 def interface_endpoints(
     name: str, args: EksNetworkArgs, vpc_id: pulumi.Input[str], subnet_ids: Sequence[pulumi.Input[str]], parent: pulumi.Resource
 ) -> None:
-    """An endpoint for each service that has one, under the service's usual name, which takes HTTPS from the VPC alone."""
+    """Create an endpoint for each service that has one, under the service's usual name. They only accept HTTPS from the VPC."""
     child = pulumi.ResourceOptions(parent=parent)
     if not services_of(args):
         return
     group = ec2.SecurityGroup(
         f"{name}-endpoints-security-group",
-        # AWS refuses names that begin with sg-, as a cluster's may.
+        # AWS rejects names that begin with sg-, as a cluster's name may.
         name=f"endpoints-{args['cluster']}",
         description="HTTPS from the VPC to endpoints of AWS services",
         vpc_id=vpc_id,
@@ -211,7 +214,7 @@ _ANYWHERE = "0.0.0.0/0"
 
 
 class NetworkBuilder:
-    """Makes the parts of one network; `name` is what their Pulumi names begin with."""
+    """Creates the parts of one network. Their Pulumi names begin with `name`."""
 
     def __init__(self, name: str, args: EksNetworkArgs, vpc_id: pulumi.Input[str], parent: pulumi.Resource) -> None:
         self._name = name
@@ -221,7 +224,7 @@ class NetworkBuilder:
         self._child = pulumi.ResourceOptions(parent=parent)
 
     def public_subnets(self, gateway: ec2.InternetGateway) -> dict[str, ec2.Subnet]:
-        """The public subnets by zone. They share one route table, because they have one way out."""
+        """Create the public subnets, by zone. They share one route table, because all use the internet gateway."""
         table = ec2.RouteTable(f"{self._name}-public-routes", vpc_id=self._vpc_id, tags=named(self._args, "public"), opts=self._child)
         ec2.Route(
             f"{self._name}-public-out",
@@ -236,9 +239,9 @@ class NetworkBuilder:
         }
 
     def control_plane_subnets(self) -> list[tuple[ec2.Subnet, list[pulumi.Resource]]]:
-        """The subnets of the control plane's own addresses, without a way out, which it does not take through the VPC.
+        """Create the subnets of the control plane's own addresses, without a route out, which the control plane does not need.
 
-        Neither Karpenter nor load balancers find them. The zones of these stay as long as the cluster, so nothing else is in them.
+        Neither Karpenter nor load balancers discover them. Their zones cannot change during the cluster's life, so nothing else uses them.
         """
         protected = pulumi.ResourceOptions(parent=self._parent, protect=self._args["deletion_protection"])
         tags = named(self._args, "control-plane")
@@ -247,14 +250,14 @@ class NetworkBuilder:
         return [(subnet, [association]) for subnet, association in made]
 
     def nat_gateway(self, zone: str, subnet: ec2.Subnet, gateway: ec2.InternetGateway) -> ec2.NatGateway:
-        """A NAT gateway in a zone's public subnet. It works once the internet gateway is there, which AWS does not wait for by itself."""
+        """Create a NAT gateway in a zone's public subnet. It needs the internet gateway, which AWS does not wait for by itself."""
         tags = named(self._args, f"nat-{zone}")
         after_gateway = pulumi.ResourceOptions(parent=self._parent, depends_on=[gateway])
         address = ec2.Eip(f"{self._name}-nat-{zone}-address", domain="vpc", tags=tags, opts=after_gateway)
         return ec2.NatGateway(f"{self._name}-nat-{zone}", allocation_id=address.id, subnet_id=subnet.id, tags=tags, opts=after_gateway)
 
     def private_subnet(self, zone: str, cidr: str, nat: ec2.NatGateway) -> tuple[ec2.Subnet, ec2.RouteTable, list[pulumi.Resource]]:
-        """A zone's private subnet, its route table, and what makes the way out."""
+        """Create a zone's private subnet, its route table, and the resources of its route to the internet."""
         table = ec2.RouteTable(
             f"{self._name}-private-{zone}-routes", vpc_id=self._vpc_id, tags=named(self._args, f"private-{zone}"), opts=self._child
         )
@@ -269,17 +272,17 @@ class NetworkBuilder:
         subnet, association = self._subnet(f"private-{zone}", zone, cidr, tags, table)
         return subnet, table, [route, association]
 
-    def _subnet(  # noqa: PLR0913, PLR0917 -- what a subnet is, and what becomes of it
+    def _subnet(  # noqa: PLR0913, PLR0917 -- properties of a subnet
         self, part: str, zone: str, cidr: str, tags: dict[str, str], table: ec2.RouteTable, opts: pulumi.ResourceOptions | None = None
     ) -> tuple[ec2.Subnet, ec2.RouteTableAssociation]:
         subnet = ec2.Subnet(
             f"{self._name}-{part}",
             vpc_id=self._vpc_id,
-            # An id is the same zone in every account; in the oldest regions a name is not.
+            # An id is the same zone in every account. In the oldest regions a name is not.
             availability_zone=None if is_zone_id(zone) else zone,
             availability_zone_id=zone if is_zone_id(zone) else None,
             cidr_block=cidr,
-            # Not in the public ones either: a load balancer brings its own address, and a machine that strays there gets none.
+            # Not in the public ones either: a load balancer brings its own address, and instances there must not get one.
             map_public_ip_on_launch=False,
             tags={**named(self._args, part), **tags},
             opts=opts or self._child,
@@ -294,11 +297,15 @@ class EksNetwork(pulumi.ComponentResource):
     """A VPC over two to six zones in which no machine gets a public address.
 
     Nodes reach the internet through NAT gateways, but S3 and the services in `endpoints` without them. Karpenter discovers the private
-    subnets by the tag karpenter.sh/discovery; load balancers discover theirs by kubernetes.io/role. The VPC's default security group, which
-    AWS attaches to everything that names none, has no rules. The control plane's own addresses have their own subnets, because AWS never
-    changes their zones; the nodes' zones can therefore change. Flow logs are not included.
+    subnets
+    by the tag karpenter.sh/discovery. Load balancers discover theirs by kubernetes.io/role. The VPC's default security group, which AWS
+    attaches
+    to everything that names none, has no rules. The control plane's own addresses have separate subnets, because AWS never changes their
+    zones.
+    The nodes' zones can therefore change. Flow logs are not included.
 
-    Raises ValueError for what AWS would refuse, for ranges outside the VPC and for overlapping ranges: they cannot be changed once the
+    Raises ValueError for values that AWS would reject, for ranges outside the VPC and for overlapping ranges, which cannot be changed once
+    the
     cluster exists.
     """
 
@@ -306,7 +313,7 @@ class EksNetwork(pulumi.ComponentResource):
     """The VPC's id."""
 
     private_subnet_ids: pulumi.Output[list[str]]
-    """Ids of the private subnets in the order of `zones`, known once they have their way out: nodes that start before cannot join."""
+    """Ids of the private subnets in the order of `zones`, known once their routes exist. Nodes that start earlier cannot join."""
 
     public_subnet_ids: pulumi.Output[list[str]]
     """Ids of the public subnets in the order of `zones`."""
@@ -345,7 +352,7 @@ class EksNetwork(pulumi.ComponentResource):
         interface_endpoints(name, args, vpc.id, private_ids, self)
 
         self.vpc_id = vpc.id
-        # Not an output: the private subnets by zone, for what is in each and needs no way out.
+        # Not an output: the private subnets by zone, for resources in them that need no route to the internet.
         self.private_subnets: dict[str, pulumi.Input[str]] = dict(zip(args["zones"], private_ids, strict=True))
         ways_out = [resource.urn for _, _, parts in private for resource in parts]
         self.private_subnet_ids = pulumi.Output.all(*private_ids, *ways_out).apply(lambda known: known[: len(private_ids)])
@@ -370,30 +377,33 @@ class EfaSecurityGroupArgs(TypedDict):
     """The VPC of the nodes."""
 
     tags: dict[str, str]
-    """Tags of the group; not the tag by which Karpenter discovers the groups of all nodes."""
+    """Tags of the group. They must not include the tag by which Karpenter discovers the groups of all nodes."""
 
 
 class EfaSecurityGroup(pulumi.ComponentResource):
     """Allows all traffic between its members, for the EFA interfaces of all EFA pools of a cluster.
 
-    Only rules that name a security group, in both directions, allow EFA's own traffic (SRD); the usual egress rule to 0.0.0.0/0 does not.
-    "An EFA requires a security group that allows all inbound and outbound traffic to and from the security group itself" (EC2 User Guide,
-    efa-start; gardener-extension-provider-aws, docs/usage, says why; both read 2026-11-24). EKS creates such rules in the security group of
-    a new cluster (EKS User Guide, sec-group-reqs), where another one would be refused as a duplicate; the group of an old or restricted
-    cluster may have none. A separate group works for all, as eksctl creates one for `efaEnabled` (pkg/cfn/builder, addEFASecurityGroup).
+    Only rules that name a security group, in both directions, allow EFA's own traffic (SRD). The usual egress rule to 0.0.0.0/0 does not:
+    "An
+    EFA requires a security group that allows all inbound and outbound traffic to and from the security group itself" (EC2 User Guide,
+    efa-start;
+    gardener-extension-provider-aws, docs/usage, explains it; both read 2026-11-24). EKS creates such rules in the security group of a new
+    cluster (EKS User Guide, sec-group-reqs), where another one would be rejected as a duplicate. The group of an old or restricted cluster
+    may
+    have none. A separate group works for all, as eksctl creates one for `efaEnabled` (pkg/cfn/builder, addEFASecurityGroup).
 
     The nodes also have the cluster's group, for everything else. A different name or VPC replaces the group. Raises ValueError for an empty
     cluster name, before anything is registered.
     """
 
     security_group_id: pulumi.Output[str]
-    """The group's id, known once it is there."""
+    """The group's id, known once it exists."""
 
     def __init__(self, name: str, args: EfaSecurityGroupArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         if not args["cluster"]:
             raise ValueError(f"EfaSecurityGroup {name}: cluster is ''; it is part of the group's name; give the cluster's name")
         super().__init__("flexspot:index:EfaSecurityGroup", name, {**args}, opts)
-        # AWS refuses names that begin with sg-, as a cluster's may.
+        # AWS rejects names that begin with sg-, as a cluster's name may.
         called = fitted(f"efa-{args['cluster']}", NAME_CHARACTERS)
         group = ec2.SecurityGroup(
             f"{name}-security-group",

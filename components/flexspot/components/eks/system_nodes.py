@@ -1,4 +1,4 @@
-"""The nodes of the controllers: a managed node group, so that there is somewhere for Karpenter to run."""
+"""The nodes of the controllers: a managed node group, on which Karpenter can run."""
 
 from __future__ import annotations
 
@@ -15,23 +15,26 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 SYSTEM_LABEL = "flexspot.dev/system"
-"""On the system nodes, with the value true: what must run there selects it."""
+"""Label of the system nodes, with the value true. Pods that must run there select it."""
 
 CRITICAL_ADDONS = "CriticalAddonsOnly"
-"""Key of the system nodes' taint. Most add-ons tolerate it by themselves; everything else that belongs here says so."""
+"""Key of the system nodes' taint. Most add-ons tolerate it by default. Everything else that runs here tolerates it explicitly."""
 
 NODE_POLICIES = ("AmazonEKSWorkerNodePolicy", "AmazonEC2ContainerRegistryPullOnly", "AmazonSSMManagedInstanceCore")
-"""To join, to pull images, to be reached without SSH. Not AmazonEKS_CNI_Policy: vpc-cni has it by its own identity, and every pod on the
-host's network has the node's (EKS user guide, "Amazon EKS node IAM role")."""
+"""Policies of the nodes: to join the cluster, to pull images, and to be reached without SSH.
+
+AmazonEKS_CNI_Policy is not among them: vpc-cni has it by a separate identity, and every pod on the host's network has the node's
+permissions (EKS user guide, "Amazon EKS node IAM role").
+"""
 
 AMI_TYPES = {"al2023": "AL2023_x86_64_STANDARD", "bottlerocket": "BOTTLEROCKET_x86_64"}
-"""By the family of the alias; the variants without GPU drivers."""
+"""AMI type by the family of the alias. All are variants without GPU drivers."""
 
 _UNAVAILABLE_PERCENT = 33
 
 
 def role_name(cluster: str, part: str) -> str:
-    """The name of a role of the cluster, fitted into the 64 characters that IAM takes."""
+    """Return the name of one of the cluster's roles, fitted into IAM's limit of 64 characters."""
     return fitted(f"{cluster}-{part}", ROLE_NAME_LENGTH)
 
 
@@ -42,9 +45,9 @@ def system_node_group(
     parent: pulumi.Resource,
     after: Sequence[pulumi.Resource],
 ) -> eks.NodeGroup:
-    """The node group, after the add-ons without which its nodes would not become ready.
+    """Return the node group, which waits for the add-ons that its nodes need to become ready.
 
-    EKS makes the access entry of its role by itself. Karpenter's nodes have another role, for which somebody else makes one.
+    EKS creates the access entry of its role by itself. Karpenter's nodes have another role, whose entry is created elsewhere.
     """
     pool = system_pool_of(args)
     granted = granted_role(
@@ -65,11 +68,11 @@ def system_node_group(
     return eks.NodeGroup(
         f"{name}-system-nodes",
         cluster_name=cluster,
-        # A prefix: whatever replaces the group then makes the new one before the old one goes.
+        # A prefix, so that a replacement creates the new group before it deletes the old one.
         node_group_name_prefix="system-",
         node_role_arn=granted.role.arn,
         subnet_ids=args["subnet_ids"],
-        # The control plane's version, so that an upgrade takes the nodes with it.
+        # The control plane's version, so that an upgrade includes the nodes.
         version=args["version"],
         release_version=pool["release"],
         ami_type=AMI_TYPES[ami_family(args)],
@@ -80,29 +83,29 @@ def system_node_group(
         launch_template=eks.NodeGroupLaunchTemplateArgs(id=template.id, version=template.latest_version.apply(str)),
         labels={SYSTEM_LABEL: "true", **args["owner_labels"]},
         taints=[eks.NodeGroupTaintArgs(key=CRITICAL_ADDONS, value="true", effect="NO_SCHEDULE")],
-        # Of two nodes that is one, because EKS rounds up.
+        # One of two nodes, because EKS rounds up.
         update_config=eks.NodeGroupUpdateConfigArgs(max_unavailable_percentage=_UNAVAILABLE_PERCENT),
         node_repair_config=eks.NodeGroupNodeRepairConfigArgs(enabled=pool["node_repair"]),
         tags=named(args, "system"),
-        # Nothing scales the group, so its size is said here: EKS refuses a least size above the one that it has.
+        # Nothing scales the group, so its size is set here: EKS rejects a minimum size above the current one.
         opts=pulumi.ResourceOptions(parent=parent, depends_on=[*after, *granted.grants]),
     )
 
 
 def _launch_template(name: str, args: EksClusterArgs, pool: EksSystemPoolArgs, parent: pulumi.Resource) -> ec2.LaunchTemplate:
-    """What node groups cannot say themselves. It names neither AMI nor security group: EKS then adds its own of both."""
+    """Return the properties that node groups do not have. It names neither AMI nor security group, so EKS uses its own."""
     tags = named(args, "system")
     return ec2.LaunchTemplate(
         f"{name}-system-template",
         name=f"{args['cluster']}-system",
         description="Nodes of the cluster's controllers",
         update_default_version=True,
-        # Here, not in the group: another machine then rolls the nodes and does not replace the group.
+        # Here, not in the group, so that another machine replaces the nodes and not the group.
         instance_type=pool["machine"],
         metadata_options=ec2.LaunchTemplateMetadataOptionsArgs(
             http_endpoint="enabled",
             http_tokens="required",
-            # One hop ends at the node: a pod of the pod network cannot take the node's credentials.
+            # One hop ends at the node, so pods on the pod network cannot get the node's credentials.
             http_put_response_hop_limit=1,
         ),
         block_device_mappings=_disks(args, pool),
@@ -115,7 +118,7 @@ def _launch_template(name: str, args: EksClusterArgs, pool: EksSystemPoolArgs, p
 
 
 def _disks(args: EksClusterArgs, pool: EksSystemPoolArgs) -> list[ec2.LaunchTemplateBlockDeviceMappingArgs]:
-    """Encrypted disks. Bottlerocket has a small one for itself and a second one for images and pods; AL2023 has one."""
+    """Return encrypted disks. Bottlerocket has a small one for itself and a second one for images and pods. AL2023 has one."""
     disk = _disk("/dev/xvda" if ami_family(args) == "al2023" else "/dev/xvdb", pool["disk_gib"])
     return [disk] if ami_family(args) == "al2023" else [_disk("/dev/xvda", None), disk]
 

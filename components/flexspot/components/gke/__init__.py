@@ -1,1 +1,1 @@
-"""GKE: the network, the identity of the nodes, the cluster and its pools of nodes."""
+"""GKE: the network, the identity of the nodes, the cluster and its node pools."""

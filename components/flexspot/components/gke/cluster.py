@@ -1,4 +1,4 @@
-"""A GKE cluster that is made here, and how its API server is reached."""
+"""A GKE cluster that the stack creates, and access to its API server."""
 
 # No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types, and NotRequired as optional.
 from collections.abc import Mapping
@@ -35,7 +35,7 @@ from flexspot.components.shared_args import filled, publish
 
 @dataclass(frozen=True)
 class Endpoints:
-    """The three parts of a cluster that together say from where its API server is reached."""
+    """The three parts of a cluster's configuration that determine from where its API server can be reached."""
 
     private_cluster: ClusterPrivateClusterConfigArgs
     authorized_networks: ClusterMasterAuthorizedNetworksConfigArgs | None
@@ -43,18 +43,18 @@ class Endpoints:
 
 
 def endpoints(args: GkeClusterArgs) -> Endpoints:
-    """The endpoints of `args`. Nodes are private with every access.
+    """Return the endpoints for `args`. Nodes are private with every kind of access.
 
-    The range of the control plane is always set: without it, another access would replace the cluster.
+    The range of the control plane is always set. Without it, a change of access would replace the cluster.
     """
     by_name = args["access"] == Access.DNS_IAM
     return Endpoints(
         private_cluster=ClusterPrivateClusterConfigArgs(
             enable_private_nodes=True,
-            # True where there is no address at all, too: GKE answers so, and false would show as a change in every later preview.
+            # Also true if there is no address at all: GKE returns that, and false would show as a change in every later preview.
             enable_private_endpoint=args["access"] != Access.PUBLIC_CIDRS,
             master_ipv4_cidr_block=args["control_plane_cidr"],
-            # Otherwise the address is reached from the cluster's own region alone
+            # Otherwise the address can only be reached from the cluster's own region
             # (cloud.google.com/kubernetes-engine/docs/how-to/advanced-private-cluster-config; read 2026-11-25).
             master_global_access_config=ClusterPrivateClusterConfigMasterGlobalAccessConfigArgs(enabled=True)
             if args["runner_cidrs"]
@@ -69,7 +69,7 @@ def endpoints(args: GkeClusterArgs) -> Endpoints:
 
 
 def _authorized_networks(args: GkeClusterArgs) -> ClusterMasterAuthorizedNetworksConfigArgs:
-    """Without ranges those of the cluster's own nodes and pods and no other: that is what an empty block means to GKE."""
+    """Return the authorized networks. Without ranges GKE only admits the cluster's own nodes and pods, which an empty block means."""
     blocks = [
         ClusterMasterAuthorizedNetworksConfigCidrBlockArgs(cidr_block=each) for each in sorted({*args["cidrs"], *args["runner_cidrs"]})
     ]
@@ -77,7 +77,7 @@ def _authorized_networks(args: GkeClusterArgs) -> ClusterMasterAuthorizedNetwork
         return ClusterMasterAuthorizedNetworksConfigArgs(cidr_blocks=blocks)
     return ClusterMasterAuthorizedNetworksConfigArgs(
         cidr_blocks=blocks,
-        # Otherwise any machine of any customer of Google Cloud with a public address gets as far as the authentication.
+        # Otherwise any machine with a public address in Google Cloud, of any customer, reaches the authentication.
         gcp_public_cidrs_access_enabled=False,
     )
 
@@ -97,10 +97,10 @@ MEASURED = [
     "DCGM",
     "JOBSET",
 ]
-"""What GKE measures, in the order of the API's own numbers: the provider takes the list as ordered."""
+"""Metrics that GKE collects, in the order of the API's own numbers, because the provider treats the list as ordered."""
 
 MEASURED_ANYWAY = ["SYSTEM_COMPONENTS"]
-"""What does not come by way of Managed Service for Prometheus: cloud.google.com/kubernetes-engine/docs/how-to/configure-metrics."""
+"""Metrics that do not need Managed Service for Prometheus: cloud.google.com/kubernetes-engine/docs/how-to/configure-metrics."""
 
 
 class GkeCluster(pulumi.ComponentResource):
@@ -108,34 +108,34 @@ class GkeCluster(pulumi.ComponentResource):
 
     Standard: private nodes, Dataplane V2 (which enforces network policies), Workload Identity, shielded nodes, image streaming, metrics and
     logs, a pool for the controllers, and node auto-provisioning only up to ceilings. Autopilot has most of these built in and rejects the
-    settings; there only Kueue, ResourceQuota and the project's own quota cap spend.
+    settings. There only Kueue, ResourceQuota and the project's own quota limit cost.
 
-    With access `private`, `up` needs a runner whose address is in the range of the cluster's nodes or pods, or in `runner_cidrs` (as
-    documented, not verified against a project), because objects inside the cluster are created through the API server.
+    With access `private`, `up` needs a runner whose address is in the range of the cluster's nodes or pods, or in `runner_cidrs`, because
+    objects inside the cluster are created through the API server. This follows the documentation and has not been verified in a project.
 
-    Raises ValueError, before anything is registered, for what GKE would refuse and for what is not limited.
+    Raises ValueError, before anything is registered, for values that GKE would reject and for missing limits.
     """
 
     cluster_name: pulumi.Output[str]
-    """The cluster's name; what uses it waits for the cluster."""
+    """The cluster's name. Resources that use it wait for the cluster."""
 
     endpoint: pulumi.Output[str]
-    """The host at which the API server is reached, without https://: an address, or with dns_iam the DNS name."""
+    """The host of the API server, without https://: an address, or with dns_iam the DNS name."""
 
     dns_endpoint: pulumi.Output[str]
-    """The DNS name of the control plane. Traffic from outside is let in with dns_iam alone."""
+    """The DNS name of the control plane. It only admits traffic from outside with dns_iam."""
 
     ca_certificate: pulumi.Output[str]
-    """Certificate of the cluster's own authority, base64. The DNS name has a certificate of a public authority instead."""
+    """Certificate of the cluster's own authority, in base64. The DNS name has a certificate of a public authority instead."""
 
     workload_pool: pulumi.Output[str]
-    """The Workload Identity pool, PROJECT.svc.id.goog; what uses it waits for the cluster, because the first one of a project makes it."""
+    """The Workload Identity pool, PROJECT.svc.id.goog. Users of it wait for the cluster: the project's first cluster creates the pool."""
 
     kubeconfig: pulumi.Output[str]
-    """A kubeconfig without secrets, as JSON. Whoever uses it needs gke-gcloud-auth-plugin, and with `private` a place in the network."""
+    """A kubeconfig without secrets, as JSON. It needs gke-gcloud-auth-plugin, and with `private` access a client in the network."""
 
     credentials_command: pulumi.Output[str]
-    """The gcloud command that writes the cluster into a person's own kubeconfig."""
+    """The gcloud command that adds the cluster to a user's own kubeconfig."""
 
     def __init__(self, name: str, args: GkeClusterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         args = filled(GkeClusterArgs, args)
@@ -144,7 +144,7 @@ class GkeCluster(pulumi.ComponentResource):
         cluster = container.Cluster(
             f"{name}-cluster",
             _cluster(args),
-            # What GKE answers about the pool that was removed is about another one.
+            # GKE's answer about the pool that was removed is about another one.
             pulumi.ResourceOptions(
                 parent=self,
                 protect=args["deletion_protection"],
@@ -152,13 +152,13 @@ class GkeCluster(pulumi.ComponentResource):
                 hooks=limit_hook(name),
             ),
         )
-        # Not an output: whatever has GPUs depends on it. A cluster whose only pools have GPUs does not get GKE's own taint on them, and
-        # has nowhere to run what tolerates none. None on Autopilot.
+        # Not an output: everything with GPUs depends on it. A cluster that only has GPU pools does not get GKE's own taint on them, and has
+        # no place for pods that tolerate no taint. None on Autopilot.
         self.system_pool = None if args["system_pool"] is None else system_node_pool(name, args, args["system_pool"], cluster.name, self)
 
         self.cluster_name = cluster.name if args["min_version"] is None else self._offered(name, args, args["min_version"], cluster)
         self.dns_endpoint = part_of(cluster.control_plane_endpoints_config, dns_name_of)
-        # The block holds a client's key, too, so all of it is a secret; the certificate is none.
+        # The whole block is a secret because it contains a client's key. The certificate is not secret.
         self.ca_certificate = pulumi.Output.unsecret(part_of(cluster.master_auth, lambda auth: auth.cluster_ca_certificate))
         by_name = args["access"] == Access.DNS_IAM
         self.endpoint = self.dns_endpoint if by_name else cluster.endpoint
@@ -173,16 +173,17 @@ class GkeCluster(pulumi.ComponentResource):
         publish(self)
 
     def _offered(self, name: str, args: GkeClusterArgs, version: str, cluster: container.Cluster) -> pulumi.Output[str]:
-        """The cluster's name, once GKE has a release for its version; what a preview does not know is a cluster that is still to be made.
+        """Return the cluster's name, once it is known that GKE has a release for its version.
 
-        The version itself is sent as it is written: the newest release of it would be another one each week, and an upgrade with it.
+        In a preview the cluster's own version is unknown if the cluster does not exist yet. The version is sent as written: the newest
+        release would change every week, and upgrade the cluster each time.
         """
 
         def checked(known: list[Any]) -> str:
             running, offered = (None if pulumi.contains_unknowns(each) else each for each in known[1:])
-            if told := refusal(version, args["release_channel"], running=running, offered=offered):
+            if reason := refusal(version, args["release_channel"], running=running, offered=offered):
                 # Not ValueError, which the SDK would wrap in the name and the address of every Output on its way.
-                raise pulumi.RunError(f"GkeCluster {name}: {told}")
+                raise pulumi.RunError(f"GkeCluster {name}: {reason}")
             return known[0]
 
         offered = offered_versions(args["region"], args["project"], version, self)
@@ -208,7 +209,7 @@ def _cluster(args: GkeClusterArgs) -> container.ClusterArgs:
         master_authorized_networks_config=reached.authorized_networks,
         control_plane_endpoints_config=reached.control_plane,
         master_auth=container.ClusterMasterAuthArgs(
-            # It would be a key that lasts for years and cannot be revoked.
+            # The certificate's key would last for years and could not be revoked.
             client_certificate_config=container.ClusterMasterAuthClientCertificateConfigArgs(issue_client_certificate=False)
         ),
         maintenance_policy=_maintenance(Maintenance.model_validate(args["maintenance"])),
@@ -227,7 +228,7 @@ def _cluster(args: GkeClusterArgs) -> container.ClusterArgs:
 
 
 def _secure(cluster: container.ClusterArgs, security: GkeSecurity) -> None:
-    """Sets what was asked for; of the rest GKE's own choice stays, and no later preview shows it as a change."""
+    """Set the security options that are given. GKE chooses the others, and no later preview shows its choice as a change."""
     if security.secrets_kms_key is not None:
         cluster.database_encryption = container.ClusterDatabaseEncryptionArgs(state="ENCRYPTED", key_name=security.secrets_kms_key)
     posture, scanning = security.posture, security.vulnerability_scanning
@@ -240,9 +241,9 @@ def _secure(cluster: container.ClusterArgs, security: GkeSecurity) -> None:
 
 
 def _make_standard(cluster: container.ClusterArgs, args: GkeClusterArgs) -> None:
-    """Sets what Autopilot has by itself, and refuses.
+    """Set what Autopilot has built in and rejects.
 
-    `enable_autopilot` stays unset: the provider refuses even False beside these (pulumi/pulumi-gcp issue 2881).
+    `enable_autopilot` stays unset: the provider rejects even False together with these (pulumi/pulumi-gcp issue 2881).
     """
     cluster.node_locations = sorted(args["zones"])
     cluster.remove_default_node_pool = True
@@ -258,7 +259,7 @@ def _make_standard(cluster: container.ClusterArgs, args: GkeClusterArgs) -> None
     cluster.logging_config = container.ClusterLoggingConfigArgs(enable_components=LOGGED)
     measured = args["managed_prometheus"]
     cluster.monitoring_config = container.ClusterMonitoringConfigArgs(
-        # Without the managed collectors there is nothing that would collect the other packages.
+        # Without the managed collectors nothing would collect the other packages.
         enable_components=MEASURED if measured else MEASURED_ANYWAY,
         managed_prometheus=container.ClusterMonitoringConfigManagedPrometheusArgs(enabled=measured),
     )
@@ -269,26 +270,26 @@ def _make_standard(cluster: container.ClusterArgs, args: GkeClusterArgs) -> None
     cluster.node_pool_defaults = container.ClusterNodePoolDefaultsArgs(
         node_config_defaults=container.ClusterNodePoolDefaultsNodeConfigDefaultsArgs(
             gcfs_config=container.ClusterNodePoolDefaultsNodeConfigDefaultsGcfsConfigArgs(enabled=True),
-            # The kubelet's port without authentication, which tells every pod what runs beside it.
+            # The kubelet's port without authentication, which shows every pod what else runs on the node.
             insecure_kubelet_readonly_port_enabled="FALSE",
         )
     )
     if args["auto_provisioning"] is not None:
-        # The defaults above do not hold for the pools that GKE makes by itself.
+        # The defaults above do not apply to the pools that GKE creates by itself.
         cluster.node_pool_auto_config = container.ClusterNodePoolAutoConfigArgs(
             node_kubelet_config=container.ClusterNodePoolAutoConfigNodeKubeletConfigArgs(insecure_kubelet_readonly_port_enabled="FALSE")
         )
 
 
 _FIRST_DAY = date(2025, 1, 1)
-"""The windows count from here, or from the first day after it that has one: a day that moved would be a change in every later preview."""
+"""Windows start on this day, or the first day after it that has one. A day that moved would show as a change in every later preview."""
 
 
 def _maintenance(maintenance: Maintenance) -> container.ClusterMaintenancePolicyArgs:
     week = list(Weekday)
     days = sorted(maintenance.days, key=week.index)
-    begun = _FIRST_DAY + timedelta(days=min(((week.index(day) - _FIRST_DAY.weekday()) % len(week) for day in days), default=0))
-    start = datetime.combine(begun, time.fromisoformat(maintenance.start_utc), tzinfo=UTC)
+    first_day = _FIRST_DAY + timedelta(days=min(((week.index(day) - _FIRST_DAY.weekday()) % len(week) for day in days), default=0))
+    start = datetime.combine(first_day, time.fromisoformat(maintenance.start_utc), tzinfo=UTC)
     return container.ClusterMaintenancePolicyArgs(
         recurring_window=container.ClusterMaintenancePolicyRecurringWindowArgs(
             start_time=_zulu(start),
@@ -315,21 +316,23 @@ def _zulu(moment: datetime) -> str:
 
 
 _ENDINGS = {2: ".", 3: "-"}
-"""What follows a version of so many numbers in its releases: 1.35 is no beginning of 1.350, nor 1.35.2 of 1.35.20."""
+"""Character that follows a version of this many numbers in its releases, so that 1.35 does not match 1.350, nor 1.35.2 match 1.35.20."""
 
 
 @dataclass(frozen=True)
 class OfferedVersions:
-    """What the release channels of a location offer of one version: by channel its newest release, and the default of all versions."""
+    """Releases of one version that the release channels of a location offer."""
 
     newest: Mapping[str, str]
+    """The newest release of the version, by channel."""
     default: Mapping[str, str]
+    """The default of all versions, by channel."""
 
 
 def offered_versions(location: str, project: str, version: str, parent: pulumi.Resource) -> pulumi.Output[OfferedVersions | None]:
-    """What is on offer of `version`; None where nobody was asked, as in an offline preview.
+    """Return the offered releases of `version`, or None if GKE was not asked, as in an offline preview.
 
-    The provider answers the newest version of each channel that begins so (google-beta,
+    The provider returns the newest version of each channel that has this prefix (google-beta,
     data_source_google_container_engine_versions.go: strings.HasPrefix over the channel's valid versions; read 2026-11-26).
     """
     prefix = version + _ENDINGS.get(len(version_order(version)), "")
@@ -343,9 +346,9 @@ def _offered(answer: GetEngineVersionsResult) -> OfferedVersions | None:
 
 
 def refusal(version: str, channel: str, *, running: str | None, offered: OfferedVersions | None) -> str | None:
-    """Why GKE would not take `version` for a cluster in `channel`, and what to say instead.
+    """Return why GKE would reject `version` for a cluster in `channel`, and what to do.
 
-    None where the channel has a release of it, where nothing is known, and where the cluster, at `running`, needs none.
+    None if the channel has a release of it, if nothing is known, or if the cluster already runs it or a newer version.
     """
     name = channel.upper()
     if offered is None or name in offered.newest or (running is not None and not is_below(running, version)):
@@ -361,15 +364,15 @@ REMEDY = (
 )
 
 
-def _tell(args: pulumi.ResourceHookArgs) -> None:
+def _warn(args: pulumi.ResourceHookArgs) -> None:
     if gone := limits_that_go(args.old_inputs, args.new_inputs):
         pulumi.log.warn(f"gpu-limit-removed: {', '.join(gone)}: {REMEDY}")
 
 
 def limit_hook(name: str) -> pulumi.ResourceHookBinding | None:
-    """The hook of a cluster's updates, in previews too. None where nobody calls hooks: an engine from before them, and mocks."""
-    # Mocks say that they have them, and there is nobody behind them who would call.
+    """Return the hook of a cluster's updates, also in previews. None if nothing calls hooks: an engine without them, and mocks."""
+    # Mocks claim to support hooks but never call them.
     if isinstance(get_monitor(), MockMonitor) or not monitor_supports_feature(resource_pb2.RESOURCE_MONITOR_FEATURE_RESOURCE_HOOKS):
         return None
-    hook = pulumi.ResourceHook(f"{name}-limits", _tell, pulumi.ResourceHookOptions(on_dry_run=True))
+    hook = pulumi.ResourceHook(f"{name}-limits", _warn, pulumi.ResourceHookOptions(on_dry_run=True))
     return pulumi.ResourceHookBinding(before_update=[hook])

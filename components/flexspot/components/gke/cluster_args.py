@@ -1,4 +1,4 @@
-"""The arguments of GkeCluster with their defaults, and what is refused."""
+"""Arguments of GkeCluster, their defaults and their checks."""
 
 # No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types, and NotRequired as optional.
 import re
@@ -23,25 +23,25 @@ class GkeSystemPoolArgs(TypedDict):
     """Machine type, such as e2-standard-4."""
 
     min_nodes: NotRequired[int]
-    """Number of nodes that always run, in the whole pool, not per zone; at least 1. Default: 2."""
+    """Number of nodes that always run, in the whole pool, not per zone, at least 1. Default: 2."""
 
     max_nodes: NotRequired[int]
-    """Maximum number of nodes in the whole pool; at least one per zone, because a regional pool starts with one in each. Default: 4."""
+    """Maximum nodes in the whole pool, at least one per zone, because a regional pool starts with one in each. Default: 4."""
 
     disk_gib: NotRequired[int]
-    """Size of a node's boot disk, in GiB; at least 10. Default: 100."""
+    """Size of a node's boot disk, in GiB, at least 10. Default: 100."""
 
     boot_disk_type: NotRequired[str | None]
-    """`pd-balanced` or `hyperdisk-balanced`. Default: the type that the catalog lists for the machine; pd-balanced for machines that are
-    not in it."""
+    """`pd-balanced` or `hyperdisk-balanced`. Default: the type in the catalog, or pd-balanced for machines that are not in it."""
 
     confidential_nodes: NotRequired[str | None]
-    """How the nodes encrypt their memory: `sev`, `sev_snp` or `tdx`, on machines that support it. Default: no encryption by the
-    processor."""
+    """Technology that encrypts the nodes' memory: `sev`, `sev_snp` or `tdx`, on machines that support it.
+
+    Default: no encryption by the processor."""
 
 
 class GkeAutoProvisioningArgs(TypedDict):
-    """Limits of the whole cluster. Declared pools also count towards them, so they must include what those may use."""
+    """Limits of the whole cluster. Declared pools count towards them, so they must include what those may use."""
 
     max_vcpu: int
     """Maximum vCPU, at most 1,000,000."""
@@ -54,25 +54,28 @@ class GkeAutoProvisioningArgs(TypedDict):
 
 
 class GkeSecurityArgs(TypedDict):
-    """Security options beyond the cluster's defaults; formats and defaults are those of GkeSecurity in the settings."""
+    """Security options beyond the cluster's defaults. Formats and defaults are those of GkeSecurity in the settings."""
 
     secrets_kms_key: NotRequired[str | None]
-    """Name of the Cloud KMS key in the region that encrypts Secrets in the cluster's database. GKE's service agent must first be allowed
-    to use it. Default: only Google's own keys."""
+    """Name of the Cloud KMS key in the region that encrypts Secrets in the cluster's database. Default: only Google's own keys.
+
+    GKE's service agent must first be allowed to use it."""
 
     boot_disk_kms_key: NotRequired[str | None]
     """Name of the Cloud KMS key in the region that encrypts the boot disks of system nodes and of nodes that GKE provisions by itself.
+
     Compute Engine's service agent must first be allowed to use it. Default: Google's own keys."""
 
     posture: NotRequired[str | None]
-    """Whether GKE reports insecure pod settings: `disabled` or `basic`. Default: GKE decides."""
+    """Reports of insecure pod settings by GKE: `disabled` or `basic`. Default: GKE decides."""
 
     vulnerability_scanning: NotRequired[str | None]
-    """Whether GKE scans running images for vulnerabilities: `disabled` or `enterprise`. Default: GKE decides."""
+    """Scans of running images for vulnerabilities by GKE: `disabled` or `enterprise`. Default: GKE decides."""
 
     binary_authorization: NotRequired[str | None]
-    """Which images may start. `disabled`: all. `project_singleton_policy_enforce`: those that the project's policy admits. Default:
-    GKE's."""
+    """Images that may start. `disabled`: all. `project_singleton_policy_enforce`: those that the project's policy admits.
+
+    Default: GKE's."""
 
 
 class GkeMaintenanceExclusionArgs(TypedDict):
@@ -85,26 +88,26 @@ class GkeMaintenanceExclusionArgs(TypedDict):
     """`no_upgrades`, `no_minor_upgrades` or `no_minor_or_node_upgrades`. Default: no_upgrades."""
 
     starts: str
-    """First day, as YYYY-MM-DD; the exclusion starts at 00:00 UTC."""
+    """First day, as YYYY-MM-DD. The exclusion starts at 00:00 UTC."""
 
     ends: NotRequired[str | None]
-    """The day on which GKE may upgrade again; required with `no_upgrades`. Default: when support for the cluster's version ends."""
+    """The day on which GKE may upgrade again. Required with `no_upgrades`. Default: when support for the cluster's version ends."""
 
 
 class GkeMaintenanceArgs(TypedDict):
-    """When GKE may upgrade the control plane and the nodes, in UTC; bounds and defaults are those of Maintenance in the settings."""
+    """Times, in UTC, at which GKE may upgrade control plane and nodes. Bounds and defaults are those of Maintenance in the settings."""
 
     start_utc: NotRequired[str]
     """Start, as HH:MM in UTC. Default: 02:00."""
 
     hours: NotRequired[int]
-    """Length in hours, 4 to 24; GKE does not count windows shorter than four. Default: 4."""
+    """Length in hours, 4 to 24. GKE does not count windows shorter than four hours. Default: 4."""
 
     days: NotRequired[list[str]]
-    """Days on which it starts, such as `sat`. Default: every day."""
+    """Weekdays on which it starts, such as `sat`. Default: every day."""
 
     exclusions: NotRequired[list[GkeMaintenanceExclusionArgs]]
-    """When GKE does not upgrade, at most 20. Default: none."""
+    """Periods in which GKE does not upgrade, at most 20. Default: none."""
 
 
 @defaults(
@@ -129,7 +132,7 @@ class GkeClusterArgs(TypedDict):
     """The region of the control plane and the nodes, such as us-central1."""
 
     zones: list[str]
-    """Zones of the region in which nodes may start, such as us-central1-a; at least one. Autopilot chooses its own."""
+    """Zones of the region in which nodes may start, such as us-central1-a, at least one. Autopilot chooses its own."""
 
     network: pulumi.Input[str]
     """Id of the network."""
@@ -147,14 +150,14 @@ class GkeClusterArgs(TypedDict):
     """IPv4 range of the control plane: a /28 that nothing else uses. Default: 172.16.0.0/28."""
 
     access: NotRequired[str]
-    """How the API server is reached. `private`: only from the ranges of the cluster's nodes and pods. `dns_iam`: by its DNS name from
-    anywhere, protected by Google's IAM, and by no IP address. `public_cidrs`: by its IP address, from `cidrs`. Default: private."""
+    """Access to the API server. `private`: only from the ranges of the cluster's nodes and pods. `dns_iam`: by its DNS name from anywhere,
+    protected by Google's IAM, and by no IP address. `public_cidrs`: by its IP address, from `cidrs`. Default: private."""
 
     cidrs: NotRequired[list[str]]
-    """IPv4 ranges that may reach the API server; only with `public_cidrs`. Default: none."""
+    """IPv4 ranges that may reach the API server. Only with `public_cidrs`. Default: none."""
 
     runner_cidrs: NotRequired[list[str]]
-    """IPv4 ranges, besides the cluster's own, that may reach the private address from any region; not with `dns_iam`. Default: none."""
+    """IPv4 ranges, besides the cluster's own, that may reach the private address from any region. Not with `dns_iam`. Default: none."""
 
     release_channel: NotRequired[str]
     """rapid, regular, stable or extended. Default: regular."""
@@ -181,16 +184,17 @@ class GkeClusterArgs(TypedDict):
     """Maximum pods per node: 8 to 256. Each node takes twice as many addresses. Autopilot chooses its own. Default: 110."""
 
     system_pool: NotRequired[GkeSystemPoolArgs | None]
-    """The nodes for the controllers; required with `standard`, not allowed with `autopilot`. Default: none."""
+    """The nodes for the controllers. Required with `standard`, not allowed with `autopilot`. Default: none."""
 
     auto_provisioning: NotRequired[GkeAutoProvisioningArgs | None]
-    """Limits for node auto-provisioning (NAP); only with `standard`. Default: GKE creates no node pools by itself."""
+    """Limits for node auto-provisioning (NAP). Only with `standard`. Default: GKE creates no node pools by itself."""
 
     multi_networking: NotRequired[bool]
-    """Whether nodes and pods may have additional networks; only with `standard`. Default: False."""
+    """If true, nodes and pods may have additional networks. Only with `standard`. Default: False."""
 
     managed_prometheus: NotRequired[bool]
-    """Whether Google Cloud Managed Service for Prometheus collects metrics in the cluster, including those of GPUs and workloads.
+    """If true, Google Cloud Managed Service for Prometheus collects metrics in the cluster, including those of GPUs and workloads.
+
     Autopilot always does. Default: True."""
 
     groups_domain: NotRequired[str | None]
@@ -199,7 +203,7 @@ class GkeClusterArgs(TypedDict):
     Default: none, so Kubernetes knows no group. https://docs.cloud.google.com/kubernetes-engine/docs/how-to/google-groups-rbac"""
 
     maintenance: NotRequired[GkeMaintenanceArgs]
-    """When GKE may upgrade. Default: every day from 02:00 UTC, for 4 hours."""
+    """Times at which GKE may upgrade. Default: every day from 02:00 UTC, for 4 hours."""
 
     security: NotRequired[GkeSecurityArgs]
     """Security options beyond the cluster's defaults. Default: none."""
@@ -214,18 +218,18 @@ def boot_disk(pool: GkeSystemPoolArgs) -> BootDisk:
 
 
 def is_autopilot(args: GkeClusterArgs) -> bool:
-    """Return whether all nodes are GKE's."""
+    """Return whether GKE manages all nodes."""
     return args["mode"] == GkeMode.AUTOPILOT
 
 
 LARGEST_CEILING = 1_000_000
-"""Above it a ceiling holds nothing back; Google's own examples of 10**18 are none."""
+"""Largest ceiling. A larger one would limit nothing, like 10**18 in Google's own examples."""
 
 _SMALLEST_DISK_GIB = 10
 
 
 def check_cluster(name: str, args: GkeClusterArgs) -> None:
-    """Raises ValueError for what GKE would refuse, and for what is neither safe nor finite."""
+    """Raise ValueError for values that GKE would reject, and for unsafe or unlimited clusters."""
     where = f"GkeCluster {name}"
     check_name(f"{where}: cluster", args["cluster"], CLUSTER_NAME_LENGTH)
     check_project(f"{where}: project", args["project"])

@@ -1,4 +1,4 @@
-"""A GKE ComputeClass: the priorities by which pods that select it get their capacity, and how GKE takes them."""
+"""A GKE ComputeClass: the priorities by which pods that select it get capacity, in GKE's format."""
 
 # No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types, and NotRequired as optional.
 import re
@@ -28,20 +28,20 @@ class ComputeClassReservationArgs(TypedDict):
     """The reservation that a priority uses."""
 
     name: str
-    """Its name."""
+    """The reservation's name."""
 
     project: NotRequired[str | None]
-    """Project that owns it, when it is shared. Default: the cluster's."""
+    """Project that owns the reservation, if it is shared. Default: the cluster's."""
 
 
 class ComputeClassPriorityArgs(TypedDict):
     """One priority: either `pools`, or a machine for which GKE creates pools itself (`machine`, `accelerator`, `gpus`, `capacity_type`)."""
 
     pools: NotRequired[list[str] | None]
-    """Names of existing node pools; excludes all other fields of the priority. Default: none."""
+    """Names of existing node pools. Excludes all other fields of the priority. Default: none."""
 
     machine: NotRequired[str | None]
-    """Machine type of the pools that GKE creates, such as g2-standard-8. Default: none; GKE creates no pool."""
+    """Machine type of the pools that GKE creates, such as g2-standard-8. Default: none, GKE creates no pool."""
 
     accelerator: NotRequired[str | None]
     """GKE's name for the machine's GPUs, such as nvidia-l4. Default: none."""
@@ -53,10 +53,10 @@ class ComputeClassPriorityArgs(TypedDict):
     """Description of a machine that is not in the catalog. Default: it is in the catalog."""
 
     capacity_type: NotRequired[str | None]
-    """`spot` or `flex-start`; on Autopilot also `reserved` and `on-demand`. Default: none."""
+    """`spot` or `flex-start`. On Autopilot also `reserved` and `on-demand`. Default: none."""
 
     reservation: NotRequired[ComputeClassReservationArgs | None]
-    """The reservation of a `reserved` priority; required there. Default: none."""
+    """The reservation of a `reserved` priority, which requires one. Default: none."""
 
     zones: NotRequired[list[str] | None]
     """Zones in which nodes may start, such as us-central1-a. Default: those of the cluster."""
@@ -68,23 +68,24 @@ class ComputeClassPriorityArgs(TypedDict):
     """Seconds after which each node ends: 600 to 604800 for flex-start, 30 to 10368000 for Spot. Default: 604800 for flex-start."""
 
     shutdown_grace_seconds: NotRequired[int | None]
-    """Seconds between the termination signal and the end of a Spot node, 30 or 120, of which the last 15 are for system pods. Default:
-    GKE's own, 30."""
+    """Seconds between the termination signal and the end of a Spot node, 30 or 120. The last 15 are for system pods.
+
+    Default: GKE's own, 30."""
 
     boot_disk_gib: NotRequired[int | None]
-    """Size of a node's boot disk, in GiB; at least 10. Default: 200."""
+    """Size of a node's boot disk, in GiB, at least 10. Default: 200."""
 
 
 def makes_pools(priority: ComputeClassPriorityArgs) -> bool:
-    """Whether GKE makes node pools for this priority."""
+    """Return whether GKE creates node pools for this priority."""
     return priority.get("pools") is None
 
 
 def priority_spec(where: str, priority: ComputeClassPriorityArgs, *, autopilot: bool = False) -> dict[str, Any]:
-    """The priority as one of a ComputeClass's priorities, with every value that GKE would fill in.
+    """Return a priority of a ComputeClass, with every value that GKE would add.
 
-    Raises ValueError, beginning with `where`, for what GKE's definition of the object would refuse, and for capacity without a ceiling. On
-    `autopilot` no priority has one, so every capacity type is made there, and none is a pool that exists.
+    Raises ValueError, beginning with `where`, for values that GKE's CRD would reject, and for capacity without a ceiling. On `autopilot` no
+    priority has a ceiling, so every capacity type is allowed, and existing pools are not.
     """
     given = {key for key, value in priority.items() if value is not None}
     pools = priority.get("pools")
@@ -128,14 +129,14 @@ def _created(where: str, priority: ComputeClassPriorityArgs, *, autopilot: bool)
     return {
         "machineType": machine.name,
         "gpu": {"type": priority.get("accelerator"), "count": priority.get("gpus"), "driverVersion": GPU_DRIVERS[driver]},
-        **_asked_by(where, str(capacity_type), priority),
+        **_capacity_fields(where, str(capacity_type), priority),
         "storage": {"bootDiskSize": disk_gib},
-        # Scarce capacity is where it is; balanced zones would wait for the emptiest of them.
+        # Scarce capacity is only in some zones. Balanced zones would wait for the one with the least.
         "location": {**({"zones": list(zones)} if zones else {}), "locationPolicy": "ANY" if scarce else "BALANCED"},
     }
 
 
-def _asked_by(where: str, capacity_type: str, priority: ComputeClassPriorityArgs) -> dict[str, Any]:
+def _capacity_fields(where: str, capacity_type: str, priority: ComputeClassPriorityArgs) -> dict[str, Any]:
     reservation = priority.get("reservation")
     if (capacity_type == CapacityType.RESERVED) != (reservation is not None):
         what = "is missing" if reservation is None else f"is {reservation['name']}"
@@ -147,7 +148,7 @@ def _asked_by(where: str, capacity_type: str, priority: ComputeClassPriorityArgs
     if beside := sorted(key for key in _OF_ENDING_NODES if priority.get(key) is not None):
         raise ValueError(f"{where}: {', '.join(beside)} given; nodes of {capacity_type} do not end; leave it out")
     if reservation is None:
-        # Nothing to say against open reservations: Autopilot uses none that is not named.
+        # Autopilot only uses reservations that are named, so open ones need no exclusion.
         return {"spot": False}
     project = reservation.get("project")
     named = {"name": reservation["name"], **({} if project is None else {"project": project})}
@@ -206,32 +207,36 @@ class ComputeClassArgs(TypedDict):
     """Labels of the object. Default: none."""
 
     priorities: list[ComputeClassPriorityArgs]
-    """Priorities in the order to try them; at least one."""
+    """Priorities in the order to try them, at least one."""
 
     consolidation_delay_minutes: NotRequired[int]
     """Minutes without work after which a node is removed: 1 to 1440. Default: 10."""
 
     service_account: NotRequired[pulumi.Input[str] | None]
-    """Email address of the service account of the nodes that GKE creates; required if, and only if, a priority creates pools. Default:
-    none."""
+    """Email address of the service account of the nodes that GKE creates. Required if, and only if, a priority creates pools.
+
+    Default: none."""
 
     owner_labels: NotRequired[dict[str, str]]
-    """Labels of the nodes that GKE creates that identify their owner in reports. Default: none."""
+    """Labels that identify the owner of the nodes that GKE creates in reports. Default: none."""
 
     autopilot: NotRequired[bool]
-    """Whether the cluster is an Autopilot cluster: GKE then creates the nodes of every priority, and no priority names a pool. Default:
-    False."""
+    """True if the cluster is an Autopilot cluster. GKE then creates the nodes of every priority, and no priority names a pool.
+
+    Default: False."""
 
 
 class ComputeClass(pulumi.ComponentResource):
-    """Capacity in priority order: it falls through when a priority is out of stock, and never uses machines that it does not name.
+    """Capacity in priority order. A priority without stock falls through to the next, and only named machines are used.
 
     On-demand and reserved priorities are existing pools with a ceiling. GKE may also create pools for Spot and flex-start priorities,
-    within the cluster's limits for node auto-provisioning. On Autopilot (GKE 1.30.3-gke.1451000) GKE creates all of them, and only quotas
-    limit them: of queues, namespaces and the project. nodePoolAutoCreation is set there because Autopilot's example sets it, too:
+    within
+    the cluster's limits for node auto-provisioning. On Autopilot (GKE 1.30.3-gke.1451000) GKE creates all of them, and only quotas limit
+    them:
+    of queues, namespaces and the project. nodePoolAutoCreation is set there because Autopilot's example sets it, too:
     https://docs.cloud.google.com/kubernetes-engine/docs/how-to/autopilot-gpus. The field's reference only mentions Standard.
 
-    Raises ValueError for what GKE's CRD would refuse, before anything is registered.
+    Raises ValueError for values that GKE's CRD would reject, before anything is registered.
     """
 
     name: pulumi.Output[str]
@@ -246,9 +251,9 @@ class ComputeClass(pulumi.ComponentResource):
         ]
         super().__init__("flexspot:index:ComputeClass", name, {**args}, opts)
         creates = any(map(makes_pools, args["priorities"]))
-        # Autopilot has one image and streams it; GKE documents both fields for Standard.
+        # Autopilot has one image and streams it. GKE documents both fields for Standard.
         image = {} if autopilot else {"imageType": "cos_containerd", "imageStreaming": {"enabled": True}}
-        # GKE's autoscaler puts them on the pools that it makes (GoogleCloudPlatform/cluster-autoscaler); on Autopilot this is not verified.
+        # GKE's autoscaler sets them on the pools that it creates (GoogleCloudPlatform/cluster-autoscaler). Not verified on Autopilot.
         owner_labels = args.get("owner_labels", {})
         owners = {"nodeLabels": dict(owner_labels)} if owner_labels else {}
         nodes = {"serviceAccount": args.get("service_account"), **owners, **image}
@@ -257,7 +262,7 @@ class ComputeClass(pulumi.ComponentResource):
             api_version=API_VERSION,
             kind="ComputeClass",
             metadata=ObjectMetaArgs(name=args["name"], labels=args.get("labels")),
-            # What has a default is written out: the server fills it in, and it would show as a change in every later preview.
+            # Defaults are explicit: the server adds them, and they would show as changes in every later preview.
             spec={
                 "priorities": priorities,
                 "nodePoolAutoCreation": {"enabled": creates},

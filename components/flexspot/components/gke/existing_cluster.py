@@ -1,4 +1,4 @@
-"""A GKE cluster that somebody else made."""
+"""An existing GKE cluster that others manage."""
 
 # No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types, and NotRequired as optional.
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ class VersionNeedArgs(TypedDict):
     """The first GKE version that it works with, such as 1.32.2-gke.1652000."""
 
     user: str
-    """What requires it, as error messages name it."""
+    """The feature that requires it, as error messages name it."""
 
 
 class ExistingGkeClusterArgs(TypedDict):
@@ -43,37 +43,38 @@ class ExistingGkeClusterArgs(TypedDict):
     """The zone of its control plane, such as us-central1-a. Default: the cluster is regional."""
 
     access: NotRequired[str]
-    """How its API server is reached, as it was set up: private, dns_iam or public_cidrs. Default: private."""
+    """Access that its API server is configured for: private, dns_iam or public_cidrs. Default: private."""
 
     mode: NotRequired[str | None]
     """The required mode: standard or autopilot. Default: either."""
 
     workload_identity: NotRequired[bool]
-    """Whether pods must be able to act as service accounts through the project's own workload identity pool. Default: False."""
+    """If true, pods must be able to act as service accounts through the project's own workload identity pool. Default: False."""
 
     gcs_fuse: NotRequired[bool]
-    """Whether it must have the Cloud Storage FUSE driver. Default: False."""
+    """If true, the cluster must have the Cloud Storage FUSE driver. Default: False."""
 
     at_least: NotRequired[list[VersionNeedArgs]]
     """GKE versions that features require. Default: none."""
 
     room: NotRequired[dict[str, int]]
-    """Maximum resources of all node pools on it: `cpu`, `memory` in GiB, and GPUs by GKE's name. If node auto-provisioning is on, its
-    limits must not be lower. Default: nothing."""
+    """Maximum resources of all node pools on it: `cpu`, `memory` in GiB, and GPUs by GKE's name. Default: nothing.
+
+    If node auto-provisioning is on, its limits must not be lower."""
 
 
 @dataclass(frozen=True)
 class FoundGkeCluster:
-    """What GKE says of a cluster, as far as a platform on it depends on it. `version` is None where nobody asked, as in an offline preview.
-
-    `workload_pool` is empty without Workload Identity. `limits` are those of node auto-provisioning, none where it is off.
-    """
+    """Facts about a cluster that a platform depends on, as GKE returns them."""
 
     version: str | None
+    """GKE version. None if it was not read, as in an offline preview."""
     autopilot: bool
     workload_pool: str
+    """The Workload Identity pool. Empty without Workload Identity."""
     gcs_fuse: bool
     limits: dict[str, int]
+    """Limits of node auto-provisioning. Empty if it is off."""
 
 
 def _pool(identity: ClusterWorkloadIdentityConfig | None) -> str:
@@ -92,7 +93,7 @@ def _limits(autoscaling: ClusterClusterAutoscaling | None) -> dict[str, int]:
 
 
 def problems(args: ExistingGkeClusterArgs, found: FoundGkeCluster) -> Iterator[str]:
-    """What a platform cannot do with on this cluster, each with what fixes it; nothing of one that nobody has read.
+    """Yield why a platform does not work on this cluster, and what fixes it. A cluster that was not read is not checked.
 
     The flags are those of `gcloud container clusters update` and `upgrade` (docs.cloud.google.com/sdk/gcloud/reference/container/clusters,
     and gcloud's own flags.py; read 2026-11-25).
@@ -105,9 +106,9 @@ def problems(args: ExistingGkeClusterArgs, found: FoundGkeCluster) -> Iterator[s
     mode = args.get("mode")
     if mode is not None and (mode == GkeMode.AUTOPILOT) is not found.autopilot:
         has = GkeMode.AUTOPILOT if found.autopilot else GkeMode.STANDARD
-        # The provider makes a cluster anew for it (google-beta 8.0.0, container_cluster: enable_autopilot is ForceNew).
+        # The provider would replace the cluster for it (google-beta 8.0.0, container_cluster: enable_autopilot is ForceNew).
         yield f"mode is {mode!r}, and {cluster} is {has}, which GKE never changes; say mode {has} (cluster.mode), or name another cluster"
-    # Autopilot has both of the next two by itself, whatever is answered (Google's pages on Workload Identity and on the driver's set-up).
+    # Autopilot always has the next two, whatever the API returns (Google's pages on Workload Identity and on setting up the driver).
     pool = f"{project}.svc.id.goog"
     if not found.autopilot and args.get("workload_identity") and found.workload_pool != pool:
         is_now = f"has the pool {found.workload_pool}, not {pool}" if found.workload_pool else "is off"
@@ -138,9 +139,9 @@ def _too_old(args: ExistingGkeClusterArgs, version: str, upgrade: str) -> Iterat
 
 
 def _too_small(args: ExistingGkeClusterArgs, limits: dict[str, int], update: str) -> Iterator[str]:
-    """Limits of node auto-provisioning hold back the pools that are declared, too; what has no limit is not held back."""
+    """Yield limits of node auto-provisioning that are too low. They also limit declared pools. Missing limits do not."""
     room = args.get("room", {})
-    # gcloud takes the first two together alone (its api_adapter.py: "Must specify both --max-cpu and --max-memory").
+    # gcloud only accepts the first two together (its api_adapter.py: "Must specify both --max-cpu and --max-memory").
     both = " ".join(f"--max-{name} {max(limits.get(name, 0), room.get(name, 0))}" for name in ("cpu", "memory"))
     for name, wanted in room.items():
         limit = limits.get(name)
@@ -161,13 +162,13 @@ class ExistingGkeCluster(pulumi.ComponentResource):
     """
 
     cluster_name: pulumi.Output[str]
-    """The cluster's name; what uses it waits for the cluster to be found in order."""
+    """The cluster's name. Resources that use it wait until the checks have passed."""
 
     kubeconfig: pulumi.Output[str]
-    """A kubeconfig without secrets, as JSON. Whoever uses it needs gke-gcloud-auth-plugin."""
+    """A kubeconfig without secrets, as JSON. It needs gke-gcloud-auth-plugin."""
 
     credentials_command: pulumi.Output[str]
-    """The gcloud command that writes the cluster into a person's own kubeconfig."""
+    """The gcloud command that adds the cluster to a user's own kubeconfig."""
 
     def __init__(self, name: str, args: ExistingGkeClusterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         where = f"ExistingGkeCluster {name}:"
@@ -181,15 +182,15 @@ class ExistingGkeCluster(pulumi.ComponentResource):
             raise ValueError(f"{where} zone is {zone!r}; it must be a zone of {region}; name the cluster's own; a regional one has none")
         location = zone or region
         super().__init__("flexspot:index:ExistingGkeCluster", name, {**args}, opts)
-        # What depends on the system nodes of a cluster of ours depends on this one as a whole.
+        # Resources that depend on the system nodes of a cluster of this project depend on an existing cluster as a whole.
         self.system_pool: container.NodePool | None = None
         path = f"projects/{args['project']}/locations/{location}/clusters/{called}"
         cluster = container.Cluster.get(f"{name}-cluster", path, pulumi.ResourceOptions(parent=self))
 
         def in_order(parts: dict[str, Any]) -> str:
-            if told := [f"{where} {each}" for each in problems(args, FoundGkeCluster(**parts))]:
+            if messages := [f"{where} {each}" for each in problems(args, FoundGkeCluster(**parts))]:
                 # Not ValueError, which the SDK would wrap in the name and the address of every Output on its way.
-                raise pulumi.RunError("\n".join(told))
+                raise pulumi.RunError("\n".join(messages))
             return called
 
         self.cluster_name = pulumi.Output.all(

@@ -35,9 +35,9 @@ from flexspot.components.shared_args import publish
 
 
 def node_config(pool: CheckedPool) -> NodePoolNodeConfigArgs:
-    """The nodes of a pool.
+    """Return the node configuration of a pool.
 
-    What is false or empty is left out: GKE answers without it, and it would show as a change in every later preview.
+    False and empty values are omitted: GKE's answer does not have them, and they would show as changes in every later preview.
     """
     args, options, machine = pool.args, pool.options, pool.machine
     disks = machine.bundled_local_ssd_disks + options.local_ssd_disks
@@ -48,7 +48,7 @@ def node_config(pool: CheckedPool) -> NodePoolNodeConfigArgs:
         flex_start=True if pool.is_dws else None,
         max_run_duration=_max_run_duration(pool),
         reservation_affinity=_reservation_affinity(pool),
-        # TPU chips are the machine's own: GKE takes no accelerator beside it.
+        # TPU chips are part of the machine: GKE accepts no accelerator in addition.
         guest_accelerators=None if pool.has_tpus else [_guest_accelerator(pool)],
         labels=args.get("node_labels") or None,
         taints=[
@@ -57,11 +57,11 @@ def node_config(pool: CheckedPool) -> NodePoolNodeConfigArgs:
         ],
         resource_labels=args["resource_labels"],
         service_account=args["service_account"],
-        # The service account's roles are the limit; narrower scopes would only hide them.
+        # The service account's roles are the limit. Narrower scopes would only obscure them.
         oauth_scopes=["https://www.googleapis.com/auth/cloud-platform"],
         workload_metadata_config=NodePoolNodeConfigWorkloadMetadataConfigArgs(mode="GKE_METADATA"),
         shielded_instance_config=NodePoolNodeConfigShieldedInstanceConfigArgs(
-            # Google signs the drivers that GKE installs. Secure Boot refuses those of others (NVIDIA/gpu-operator issue 1726).
+            # Google signs the drivers that GKE installs. Secure Boot rejects others (NVIDIA/gpu-operator issue 1726).
             enable_secure_boot=options.gpu_driver is not GpuDriver.DISABLED,
             enable_integrity_monitoring=True,
         ),
@@ -87,8 +87,9 @@ _HELD = container.NodePoolMaintenancePolicyArgs(
 
 
 def _upgrade_settings(pool: CheckedPool) -> NodePoolUpgradeSettingsArgs | None:
-    """None for DWS capacity: GKE makes them SHORT_LIVED by itself, and the provider lets no person say so. None for a slice of TPUs, which
-    GKE makes anew as a whole.
+    """Return the upgrade settings, or None for DWS capacity and for a slice of TPUs.
+
+    GKE sets SHORT_LIVED for DWS capacity by itself, and the provider does not accept it as input. GKE replaces a slice as a whole.
     """
     if pool.is_dws or pool.options.tpu_topology is not None:
         return None
@@ -103,7 +104,7 @@ def _placement(pool: CheckedPool) -> container.NodePoolPlacementPolicyArgs | Non
 
 
 def _network_config(args: GkeGpuNodePoolArgs) -> container.NodePoolNetworkConfigArgs | None:
-    """None without further networks: GKE answers with a block of its own, which would show as a change."""
+    """Return the additional networks, or None without any: GKE's answer has its own block then, which would show as a change."""
     further = args.get("further_networks")
     if not further:
         return None
@@ -125,10 +126,10 @@ def _max_run_duration(pool: CheckedPool) -> str | None:
 def _reservation_affinity(pool: CheckedPool) -> NodePoolNodeConfigReservationAffinityArgs:
     reservation, project = pool.options.reservation, pool.args["project"]
     if reservation is None:
-        # Not GKE's default: without it, a pool of another capacity type uses up whichever open reservation matches.
+        # Not GKE's default, with which a pool of another capacity type uses any open reservation that matches.
         return NodePoolNodeConfigReservationAffinityArgs(consume_reservation_type="NO_RESERVATION")
     if reservation.use is ReservationUse.ANY:
-        # ANY_RESERVATION alone goes on with nodes at on-demand prices, which nobody counted: a pool of its own says that, and caps it.
+        # ANY_RESERVATION alone continues with on-demand nodes that no ceiling counts. A separate pool declares and limits those.
         return NodePoolNodeConfigReservationAffinityArgs(consume_reservation_type="ANY_RESERVATION_THEN_FAIL")
     owner, reserved = reservation.project or project, _within_reservation(reservation)
     return NodePoolNodeConfigReservationAffinityArgs(
@@ -139,9 +140,9 @@ def _reservation_affinity(pool: CheckedPool) -> NodePoolNodeConfigReservationAff
 
 
 def _within_reservation(reservation: GkeReservation) -> str:
-    """The reservation, or the part of it that nodes come from, as GKE's API takes its name.
+    """Return the name of the reservation, or of the part of it that nodes come from, as GKE's API expects it.
 
-    https://docs.cloud.google.com/kubernetes-engine/docs/how-to/consuming-reservations; the form with blocks is that of
+    https://docs.cloud.google.com/kubernetes-engine/docs/how-to/consuming-reservations. The form with blocks is that of
     AI-Hypercomputer/gpu-recipes (docs/configuring-environment-gke-a4.md) and of GoogleCloudPlatform/cluster-autoscaler's own tests
     (pkg/cloudprovider/gke/reservations; read 2026-11-25).
     """
@@ -178,20 +179,23 @@ def _kubelet_config(pool: CheckedPool) -> NodePoolNodeConfigKubeletConfigArgs | 
 
 
 class GkeGpuNodePool(pulumi.ComponentResource):
-    """One node pool whose nodes exist only while pods need them: from `min_nodes`, up to a ceiling for the whole pool.
+    """A node pool whose nodes exist only while pods need them, from `min_nodes` up to a ceiling for the whole pool.
 
-    Its capacity type decides what GKE requires and forbids: Spot nodes use no reservation; flex-start and queued nodes start from zero, are
-    neither repaired nor surged, and use any zone that has capacity; reserved nodes use the named reservation; on-demand nodes use none.
-    Create a pool without GPUs first: a cluster with only GPU pools has no place for pods that tolerate no taint.
+    Its capacity type determines what GKE requires and forbids. Spot nodes use no reservation. Flex-start and queued nodes start from zero,
+    are
+    neither repaired nor surged, and use any zone that has capacity. Reserved nodes use the named reservation. On-demand nodes use none.
+    Create
+    a pool without GPUs first: a cluster with only GPU pools has no place for pods that tolerate no taint.
 
     For TPU machines, each node has its own chips, or with `tpu_topology` all nodes form one slice, which is created and removed as a whole.
 
-    A change of GPU, TPU topology, capacity type, reservation, local SSD, run time or additional network replaces the pool, and first ends
-    what runs on it: two pools cannot share one name. Ceilings, labels, taints, the machine and its boot disk change in place (ForceNew in
-    the provider's schema of 2026-08).
+    A change of GPU, TPU topology, capacity type, reservation, local SSD, run time or additional network replaces the pool. The old pool and
+    its work end first, because two pools cannot have the same name. Ceilings, labels, taints, the machine and its boot disk change in place
+    (ForceNew in the provider's schema of 2026-08).
 
-    Raises ValueError, before anything is registered: for what a policy would stop, under the name of its rule, and for what GKE would
-    refuse.
+    Raises ValueError, before anything is registered: for values that a policy would reject, under the name of its rule, and for those that
+    GKE
+    would reject.
     """
 
     name: pulumi.Output[str]
@@ -208,14 +212,14 @@ class GkeGpuNodePool(pulumi.ComponentResource):
             cluster=args["cluster"],
             node_locations=args["zones"],
             initial_node_count=0,
-            # In total, which is the same wherever the control plane is; the other two count in each zone.
+            # In total, which does not depend on where the control plane is. The other two limits are per zone.
             autoscaling=container.NodePoolAutoscalingArgs(
                 total_min_node_count=args.get("min_nodes") or 0,
                 total_max_node_count=args["max_nodes"],
-                # Spot and DWS capacity is where it is; balanced zones would wait for the emptiest of them.
+                # Spot and DWS capacity is only in some zones. Balanced zones would wait for the one with the least.
                 location_policy="ANY" if pool.is_spot or pool.is_dws or pool.options.tpu_topology is not None else "BALANCED",
             ),
-            # The autoscaler's count is not ours to read, and GKE may change initial_node_count, which would replace the pool.
+            # The autoscaler's count is not read here, and GKE may change initial_node_count, which would replace the pool.
             ignore_node_count_changes=True,
             upgrade_settings=_upgrade_settings(pool),
             maintenance_policies=[_HELD] if pool.options.hold_upgrades else None,
@@ -231,7 +235,7 @@ class GkeGpuNodePool(pulumi.ComponentResource):
                 parent=self,
                 ignore_changes=["initial_node_count"],
                 delete_before_replace=True,
-                # Neither the API nor the provider changes the topology of a pool, and the provider would not say so.
+                # Neither the API nor the provider changes a pool's topology, and the provider would not report that.
                 replace_on_changes=["placementPolicy.tpuTopology"] if pool.options.tpu_topology else None,
             ),
         )

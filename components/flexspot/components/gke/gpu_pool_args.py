@@ -1,4 +1,4 @@
-"""The arguments of GkeGpuNodePool, and what GKE or a policy would refuse of them."""
+"""Arguments of GkeGpuNodePool and their checks."""
 
 # No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types, and NotRequired as optional.
 import re
@@ -22,7 +22,7 @@ from flexspot.components.shared_args import NodeTaint, checked_options, refuse, 
 
 
 class GkeMachineArgs(TypedDict):
-    """Description of a machine that is not in the catalog, without its GPUs; bounds and defaults are those of the settings' `machines`."""
+    """A machine that is not in the catalog, without its GPUs. Bounds and defaults are those of the settings' `machines`."""
 
     vcpu: int
     """vCPU."""
@@ -40,29 +40,30 @@ class GkeMachineArgs(TypedDict):
     """Boot disk type: hyperdisk-balanced or pd-balanced. Default: hyperdisk-balanced."""
 
     compact_placement: NotRequired[bool]
-    """Whether it supports compact placement. Default: False."""
+    """True if it supports compact placement. Default: False."""
 
     flex_start: NotRequired[bool]
-    """Whether DWS offers it. Default: False."""
+    """True if DWS offers it. Default: False."""
 
 
 @dataclass(frozen=True)
 class AskedGpus:
-    """GPUs that a pool asks for: by machine, accelerator (GKE's name, such as nvidia-l4) and number, and what the machine is where the
-    catalog does not have it.
-    """
+    """GPUs that a pool requests."""
 
     machine: str
     accelerator: str
+    """GKE's name for the GPUs, such as nvidia-l4."""
     gpus: int
     described: GkeMachineArgs | None = None
+    """Description of a machine that is not in the catalog."""
 
 
 def gpu_machine(where: str, asked: AskedGpus) -> Machine:
-    """The catalog's row of the machine that is asked for, or what its description says.
+    """Return the catalog's row of the requested machine, or the machine that its description defines.
 
-    Raises ValueError, beginning with `where`, when there is no such machine, and names the machines that have those GPUs; and for a
-    description of a machine that the catalog has, or one that settings would refuse.
+    Raises ValueError, beginning with `where`, if there is no such machine, and names the machines that have those GPUs. Also for a
+    description
+    of a machine that the catalog has, or one that settings would reject.
     """
     machine, accelerator, gpus = asked.machine, asked.accelerator, asked.gpus
     machines = machines_of(Vendor.GCP)
@@ -96,20 +97,20 @@ class GkeReservationArgs(TypedDict):
     """`specific`: only the named reservation. `any`: any open reservation that matches. With either, no node starts when it is full."""
 
     name: NotRequired[str | None]
-    """The reservation's name; only with `specific`. Default: none."""
+    """The reservation's name. Only with `specific`. Default: none."""
 
     project: NotRequired[str | None]
     """The project that owns a shared reservation. Default: the pool's own project."""
 
     block: NotRequired[str | None]
-    """Name of the one reservation block that nodes come from; only with `specific`. Default: any."""
+    """Name of the one reservation block that nodes come from. Only with `specific`. Default: any."""
 
     sub_block: NotRequired[str | None]
     """Name of the one sub-block of `block` that nodes come from. Default: any."""
 
 
 class GkeGpuSharingArgs(TypedDict):
-    """Several containers share one GPU; each still requests one `nvidia.com/gpu`."""
+    """Sharing of one GPU by several containers, each of which still requests one `nvidia.com/gpu`."""
 
     strategy: str
     """`time-sharing` or `mps`."""
@@ -119,7 +120,7 @@ class GkeGpuSharingArgs(TypedDict):
 
 
 class GkeSurgeArgs(TypedDict):
-    """How many nodes an upgrade replaces at once: 1 to 20 together."""
+    """Number of nodes that an upgrade replaces at once, 1 to 20 in total."""
 
     max_surge: NotRequired[int]
     """Extra nodes created before old ones are removed. Default: 0."""
@@ -129,59 +130,61 @@ class GkeSurgeArgs(TypedDict):
 
 
 class GkeNodeOptionsArgs(TypedDict):
-    """What a node is made of besides its machine; bounds and defaults are those of GkeNodeOptions in the settings."""
+    """Options of a node other than its machine. Bounds and defaults are those of GkeNodeOptions in the settings."""
 
     reservation: NotRequired[GkeReservationArgs | None]
-    """The reservation; required for a reserved pool, not allowed for others. Default: none."""
+    """The reservation. Required for a reserved pool, not allowed for others. Default: none."""
 
     shutdown_grace_seconds: NotRequired[int | None]
-    """Seconds between the termination signal and the end of a Spot node, 30 to 120, of which the last 15 are for system pods. Default:
-    GKE's own, 30.
+    """Seconds between the termination signal and the end of a Spot node, 30 to 120. The last 15 are for system pods.
 
-    Needs a control plane of 1.35.0-gke.1171000 or later."""
+    Needs a control plane of 1.35.0-gke.1171000 or later. Default: GKE's own, 30."""
 
     gpu_driver: NotRequired[str]
     """`default` or `latest`: the driver that GKE installs. `disabled`: something else installs one. Default: default."""
 
     gpu_sharing: NotRequired[GkeGpuSharingArgs | None]
-    """How containers share a GPU. Default: GPUs are not shared."""
+    """Sharing of a GPU by containers. Default: GPUs are not shared."""
 
     mig_partition: NotRequired[str | None]
     """The MIG partition size into which every GPU is split, such as 1g.5gb. Default: GPUs are not split."""
 
     compact_placement: NotRequired[bool]
-    """Whether nodes are placed close together, for traffic between them. Default: False."""
+    """If true, nodes are placed close together, for traffic between them. Default: False."""
 
     tpu_topology: NotRequired[str | None]
-    """How the TPU chips of several nodes form one slice, such as 4x4; the pool is this one slice. Default: each node has its own."""
+    """Arrangement in which the TPU chips of several nodes form one slice, such as 4x4. The pool is this slice. Default: one per node."""
 
     local_ssd_disks: NotRequired[int]
     """Number of 375 GB disks to add to each node as ephemeral storage. Default: 0."""
 
     boot_disk_gib: NotRequired[int]
-    """Size of a node's boot disk, in GiB; at least 10. Default: 200."""
+    """Size of a node's boot disk, in GiB, at least 10. Default: 200."""
 
     boot_disk_kms_key: NotRequired[str | None]
-    """Name of the Cloud KMS key in the region that encrypts the boot disks. Compute Engine's service agent must first be allowed to use
-    it. Default: a key of Google's."""
+    """Name of the Cloud KMS key in the region that encrypts the boot disks. Default: Google's own key.
+
+    Compute Engine's service agent must first be allowed to use it."""
 
     confidential_nodes: NotRequired[str | None]
-    """How the nodes encrypt their memory: `sev`, `sev_snp` or `tdx`, on machines that support it. Default: no encryption by the
-    processor."""
+    """Technology that encrypts the nodes' memory: `sev`, `sev_snp` or `tdx`, on machines that support it.
+
+    Default: no encryption by the processor."""
 
     secondary_boot_disk_images: NotRequired[list[str]]
     """Disk images with preloaded container images, such as projects/PROJECT/global/images/IMAGE. Default: none."""
 
     surge: NotRequired[GkeSurgeArgs | None]
-    """How many nodes an upgrade replaces at once; not for flex-start and queued. Default: one, removed before its replacement is
-    created."""
+    """Number of nodes that an upgrade replaces at once. Not for flex-start and queued.
+
+    Default: one, removed before its replacement is created."""
 
     hold_upgrades: NotRequired[bool]
-    """Whether GKE upgrades the nodes only when support for their version ends; not for flex-start and queued. Default: False."""
+    """If true, GKE upgrades the nodes only when support for their version ends. Not for flex-start and queued. Default: False."""
 
 
 class GkeNodeNetworkArgs(TypedDict):
-    """An additional network of the nodes, for one of their network cards."""
+    """An additional network for one of the nodes' network cards."""
 
     network: pulumi.Input[str]
     """Name of the network."""
@@ -209,7 +212,7 @@ class GkeGpuNodePoolArgs(GkeNodeOptionsArgs):
     """The cluster's name."""
 
     zones: list[str]
-    """Zones of the region in which nodes may start, such as us-central1-a; at least one. Even in a zonal cluster, nodes may use all of
+    """Zones of the region in which nodes may start, such as us-central1-a, at least one. Even in a zonal cluster, nodes may use all of
     them."""
 
     machine: str
@@ -222,23 +225,24 @@ class GkeGpuNodePoolArgs(GkeNodeOptionsArgs):
     """GPUs or TPU chips per node: the machine's number, or one of the numbers that can be attached to it."""
 
     machine_description: NotRequired[GkeMachineArgs | None]
-    """Description of a machine that is not in the catalog, which then has `gpus_per_node` GPUs of type `accelerator`. Default: it is in
-    the catalog."""
+    """Description of a machine that is not in the catalog. It then has `gpus_per_node` GPUs of type `accelerator`.
+
+    Default: it is in the catalog."""
 
     capacity_type: str
     """Capacity type: reserved, flex-start, queued, spot or on-demand."""
 
     min_nodes: NotRequired[int]
-    """Minimum nodes in the whole pool, not per zone; 0 for flex-start and queued. Default: 0."""
+    """Minimum nodes in the whole pool, not per zone. Must be 0 for flex-start and queued. Default: 0."""
 
     max_nodes: int
-    """Maximum nodes in the whole pool, not per zone; at least 1."""
+    """Maximum nodes in the whole pool, not per zone, at least 1."""
 
     node_labels: NotRequired[dict[str, str]]
     """Node labels in addition to those that GKE sets. Default: none."""
 
     taints: list[NodeTaint]
-    """Node taints in addition to those that GKE sets; one must have the key nvidia.com/gpu (google.com/tpu for TPUs) and the value
+    """Node taints in addition to those that GKE sets. One must have the key nvidia.com/gpu (google.com/tpu for TPUs) and the value
     `present`."""
 
     resource_labels: dict[str, str]
@@ -248,7 +252,7 @@ class GkeGpuNodePoolArgs(GkeNodeOptionsArgs):
     """Email address of the nodes' service account."""
 
     max_run_seconds: NotRequired[int | None]
-    """Seconds after which each node ends, 600 to 604800; only for flex-start. Default: 604800 for flex-start."""
+    """Seconds after which each node ends, 600 to 604800. Only for flex-start. Default: 604800 for flex-start."""
 
     max_pods_per_node: NotRequired[int | None]
     """Maximum pods per node: 8 to 256. Default: the cluster's own."""
@@ -259,7 +263,7 @@ class GkeGpuNodePoolArgs(GkeNodeOptionsArgs):
 
 @dataclass(frozen=True)
 class CheckedPool:
-    """A pool that can be made: its arguments, its options with their defaults, and its machine."""
+    """A pool that has passed its checks: its arguments, its options with their defaults, and its machine."""
 
     args: GkeGpuNodePoolArgs
     options: GkeNodeOptions
@@ -267,22 +271,22 @@ class CheckedPool:
 
     @property
     def capacity_type(self) -> CapacityType:
-        """How the capacity is bought."""
+        """The pool's capacity type."""
         return CapacityType(self.args["capacity_type"])
 
     @property
     def is_spot(self) -> bool:
-        """Whether the cloud may take the nodes back."""
+        """True if the cloud may reclaim the nodes."""
         return self.capacity_type is CapacityType.SPOT
 
     @property
     def has_tpus(self) -> bool:
-        """Whether the nodes have TPU chips, and not GPUs."""
+        """True if the nodes have TPU chips, and not GPUs."""
         return self.machine.gpu is not None and self.machine.gpu.accelerator is TPU
 
     @property
     def is_dws(self) -> bool:
-        """Whether the Dynamic Workload Scheduler gives the nodes: flex-start, queued or not."""
+        """True if the Dynamic Workload Scheduler provides the nodes: flex-start, queued or not."""
         return self.capacity_type in {CapacityType.FLEX_START, CapacityType.QUEUED}
 
 
@@ -295,10 +299,11 @@ TAINT_EFFECTS = {"NoSchedule": "NO_SCHEDULE", "NoExecute": "NO_EXECUTE", "Prefer
 
 
 def checked_pool(name: str, args: GkeGpuNodePoolArgs) -> CheckedPool:
-    """A pool that can be made.
+    """Return a pool that has passed its checks.
 
-    Raises ValueError otherwise: under the name of the policy's rule where there is one, else naming the argument, its value, what is
-    allowed and the next step. Values that may be Outputs are not looked at.
+    Raises ValueError otherwise. The message has the name of the policy's rule if there is one, else the argument, its value, what is
+    allowed
+    and the next step. Values that may be Outputs are not checked.
     """
     where = f"GkeGpuNodePool {name}"
     types = list(facts_of("gke"))
@@ -306,8 +311,8 @@ def checked_pool(name: str, args: GkeGpuNodePoolArgs) -> CheckedPool:
         refuse(where, SettingsProblem("capacity_type", args["capacity_type"], f"GKE has {', '.join(types)}", "use one of these"))
     _check_limits(where, args)
     refuse_first(where, _taints_and_labels(where, args))
-    asked_for = AskedGpus(args["machine"], args["accelerator"], args["gpus_per_node"], args.get("machine_description"))
-    machine = gpu_machine(where, asked_for)
+    requested = AskedGpus(args["machine"], args["accelerator"], args["gpus_per_node"], args.get("machine_description"))
+    machine = gpu_machine(where, requested)
     options = checked_options(where, GkeNodeOptions, args)
     refuse_first(where, _place(args))
     capacity_type, least, zones = CapacityType(args["capacity_type"]), args.get("min_nodes") or 0, len(args["zones"])
@@ -349,7 +354,7 @@ def _taints_and_labels(where: str, args: GkeGpuNodePoolArgs) -> Iterator[Setting
 
 
 def _taint_key(args: GkeGpuNodePoolArgs) -> str:
-    """Of a machine that the catalog does not have, that of GPUs: settings describe no others."""
+    """Return the key of the taint that a pool must have. A machine outside the catalog has GPUs, because settings describe no others."""
     known = machines_of(Vendor.GCP).get(args["machine"])
     return known.gpu.accelerator.taint_key if known is not None and known.gpu is not None else NVIDIA.taint_key
 

@@ -1,4 +1,4 @@
-"""Networks of a GKE cluster: its own, with a way out for nodes, and those by which GPUs of several nodes reach each other by RDMA."""
+"""Networks of a GKE cluster: its VPC with Cloud NAT, and networks by which GPUs of several nodes communicate with RDMA."""
 
 import re
 from ipaddress import IPv4Network
@@ -38,7 +38,7 @@ _MAX_PORTS = 4096
 
 
 class GkeNetworkArgs(TypedDict):
-    """Arguments of GkeNetwork; all are plain because they shape the network."""
+    """Arguments of GkeNetwork. All are plain because they shape the network."""
 
     project: str
     """The id of the project."""
@@ -47,7 +47,7 @@ class GkeNetworkArgs(TypedDict):
     """The region of the subnetwork and of the NAT, such as us-central1."""
 
     network: str
-    """Name of the network, at most 63 characters; prefix of the names of its parts."""
+    """Name of the network, at most 63 characters. The names of its parts begin with it."""
 
     nodes_cidr: NotRequired[str]
     """IPv4 range of the nodes, one address per node. Default: 10.0.0.0/20."""
@@ -68,8 +68,9 @@ class GkeNetworkArgs(TypedDict):
 class GkeNetwork(pulumi.ComponentResource):
     """A VPC network with one subnetwork for nodes, pods and Services, and Cloud NAT for nodes without public addresses.
 
-    Google's own services are reached without NAT, by Private Google Access. Raises ValueError for a name that Google Cloud would refuse,
-    for anything that is not an IPv4 range, and for overlapping ranges: they cannot be changed once the cluster exists.
+    Google's own services are reached without NAT, by Private Google Access. Raises ValueError for a name that Google Cloud would reject,
+    for
+    invalid IPv4 ranges, and for overlapping ranges, which cannot be changed once the cluster exists.
     """
 
     network: pulumi.Output[str]
@@ -79,10 +80,10 @@ class GkeNetwork(pulumi.ComponentResource):
     """The subnetwork's id, `projects/PROJECT/regions/REGION/subnetworks/NAME`."""
 
     pods_range: pulumi.Output[str]
-    """Name of the secondary range of the pods; what uses it waits for the subnetwork."""
+    """Name of the secondary range of the pods. Resources that use it wait for the subnetwork."""
 
     services_range: pulumi.Output[str]
-    """Name of the secondary range of the Services; what uses it waits for the subnetwork."""
+    """Name of the secondary range of the Services. Resources that use it wait for the subnetwork."""
 
     def __init__(self, name: str, args: GkeNetworkArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         net = _checked(name, args)
@@ -93,7 +94,7 @@ class GkeNetwork(pulumi.ComponentResource):
             f"{name}-network",
             project=args["project"],
             name=args["network"],
-            # One subnetwork of known ranges, not one in each region of the world.
+            # One subnetwork with known ranges, not one in each region of the world.
             auto_create_subnetworks=False,
             routing_mode="REGIONAL",
             opts=child,
@@ -127,12 +128,13 @@ class GkeNetwork(pulumi.ComponentResource):
             name=fitted(f"{args['network']}-nat", NETWORK_NAME_LENGTH),
             router=router.name,
             nat_ip_allocate_option="AUTO_ONLY",
-            # This subnetwork alone: another of the network may then have a NAT of its own.
+            # Only this subnetwork, so that another one of the network can have a separate NAT.
             source_subnetwork_ip_ranges_to_nat="LIST_OF_SUBNETWORKS",
             subnetworks=[compute.RouterNatSubnetworkArgs(name=subnetwork.id, source_ip_ranges_to_nats=["ALL_IP_RANGES"])],
             # All pods of a node share its ports, and ports are counted for each remote address. A node that pulls a model from one place
-            # over many connections grows to 4,096; giving each node that from the start would take an address for every 15 nodes.
-            # Dynamic allocation excludes endpoint-independent mapping.
+            # over
+            # many connections grows to 4,096. Giving each node that many from the start would take an address for every 15 nodes. Dynamic
+            # allocation excludes endpoint-independent mapping.
             enable_dynamic_port_allocation=True,
             min_ports_per_vm=_MIN_PORTS,
             max_ports_per_vm=_MAX_PORTS,
@@ -142,14 +144,14 @@ class GkeNetwork(pulumi.ComponentResource):
         )
         self.network = network.id
         self.subnetwork = subnetwork.id
-        # The name is known before; who uses the output waits for the range itself.
+        # The name is known earlier. Resources that use the output wait for the range itself.
         self.pods_range = subnetwork.name.apply(lambda _: net.pods_range)
         self.services_range = subnetwork.name.apply(lambda _: net.services_range)
         publish(self)
 
 
 def _checked(name: str, args: GkeNetworkArgs) -> GkeNetworkSettings:
-    """Return the ranges with their defaults. Raises ValueError for those that cannot be."""
+    """Return the ranges with their defaults. Raises ValueError for invalid ones."""
     where = f"GkeNetwork {name}"
     check_project(f"{where}: project", args["project"])
     check_name(f"{where}: network", args["network"], NETWORK_NAME_LENGTH)
@@ -166,11 +168,11 @@ def _checked(name: str, args: GkeNetworkArgs) -> GkeNetworkSettings:
 
 
 _MOST_RDMA_NETWORKS = 15
-"""A sixteenth of the range is for the ordinary one."""
+"""Limit of RDMA networks: a sixteenth of the range is for the ordinary network."""
 
 
 class GkeRdmaNetworksArgs(TypedDict):
-    """Arguments of GkeRdmaNetworks; all are plain because they shape the networks."""
+    """Arguments of GkeRdmaNetworks. All are plain because they shape the networks."""
 
     project: str
     """The id of the project."""
@@ -185,23 +187,25 @@ class GkeRdmaNetworksArgs(TypedDict):
     """Prefix of the networks' names, such as the name of the cluster's network."""
 
     rdma_networks: int
-    """RDMA network cards per node, 1 to 15; each has its own subnetwork."""
+    """RDMA network cards per node, 1 to 15. Each has a separate subnetwork."""
 
     cidr: NotRequired[str]
-    """IPv4 range for all of them, /8 to /20; each gets a sixteenth. Default: 192.168.0.0/16."""
+    """IPv4 range for all of them, /8 to /20. Each gets a sixteenth. Default: 192.168.0.0/16."""
 
 
 class GkeRdmaNetworks(pulumi.ComponentResource):
     """The two additional networks of nodes with GPUDirect: an ordinary one for their second card, and an RDMA network with one subnetwork
     per card.
 
-    The RDMA network uses Google's profile ZONE-vpc-roce, which sets its rules: it accepts no other cards, and no firewall rules. All of a
-    project's networks count against its quota (15 by default). Raises ValueError for names and ranges that Google Cloud would refuse.
-    Nothing here was applied to a live project.
+    The RDMA network uses Google's profile ZONE-vpc-roce, which sets its rules: it accepts no other cards, and no firewall rules. All
+    networks
+    of a project count against its quota (15 by default). Raises ValueError for names and ranges that Google Cloud would reject. This
+    component
+    has not been deployed to a live project.
     """
 
     networks: pulumi.Output[list[str]]
-    """Names of the networks of a node's further cards, in their order: the ordinary one first."""
+    """Names of the networks of a node's additional cards, in their order: the ordinary one first."""
 
     subnetworks: pulumi.Output[list[str]]
     """Names of their subnetworks, in the same order."""
@@ -281,7 +285,7 @@ class GkeRdmaNodesArgs(TypedDict):
 
 
 INSTALLER = "nccl-rdma-installer"
-"""As Google's own is called: a cluster has one of them."""
+"""Google's name for it, of which a cluster has only one."""
 
 NETWORKING = "networking.gke.io/v1"
 
@@ -290,10 +294,12 @@ class GkeRdmaNodes(pulumi.ComponentResource):
     """The cluster objects for the nodes' additional network cards, on a cluster with multi-networking, and the DaemonSet that installs
     NCCL's plugin on the nodes.
 
-    Pods name the Networks in an annotation. The DaemonSet is Google's, with two changes: the plugin's files go below the folder that GKE's
-    device plugin mounts into every container with GPUs, so that pods need no host folders, which teams' namespaces reject; and a single
-    image, of a fixed version, does everything. It is privileged, runs only on GPU nodes of these kinds, and in kube-system: only there does
-    GKE let a pod have the priority without which it might start after the jobs. Nothing here was applied to a live cluster.
+    Pods name the Networks in an annotation. The DaemonSet is Google's, with two changes. The plugin's files are below the folder that GKE's
+    device plugin mounts into every container with GPUs, so that pods need no host folders, which teams' namespaces reject. And a single
+    image,
+    of a fixed version, does everything. The DaemonSet is privileged and runs only on nodes with these GPUs, in kube-system, because only
+    there
+    GKE allows the priority that lets it start before the jobs. This component has not been deployed to a live cluster.
     """
 
     network_names: pulumi.Output[list[str]]
@@ -345,7 +351,7 @@ def _network_objects(name: str, args: GkeRdmaNodesArgs, place: int, network: str
 
 
 _MARTIANS = "for card in /proc/sys/net/ipv4/conf/gpu*rdma*/log_martians; do [ ! -e $card ] || echo 0 > $card; done"
-"""RDMA's packets are no martians, of which the kernel would write millions of lines."""
+"""Disable the kernel's log of martian packets, in which it would write millions of lines about RDMA's packets."""
 
 _INSTALL = f"""set -ex
 {_MARTIANS}
@@ -354,7 +360,7 @@ mkdir -p /host/lib64 /host/{GIB_FOLDER}
 cp -r /var/lib/gib/lib64/. /host/lib64
 cp -r /var/lib/gib/. /host/{GIB_FOLDER}
 """
-"""The folder of the host is the one that the device plugin shows containers."""
+"""Script that installs the plugin in the folder of the host that the device plugin mounts into containers."""
 
 _PAUSE = "gke.gcr.io/pause:3.8@sha256:880e63f94b145e46f1b1082bb71b85e21f16b99b180b9996407d61240ceb9830"
 
@@ -372,7 +378,7 @@ def _installer(args: GkeRdmaNodesArgs) -> DaemonSetSpecArgs:
                 affinity=AffinityArgs(node_affinity=NodeAffinityArgs(required_during_scheduling_ignored_during_execution=nodes)),
                 tolerations=[TolerationArgs(operator="Exists")],
                 automount_service_account_token=False,
-                # The node's own network, whose cards it sets.
+                # The node's own network, whose cards it configures.
                 host_network=True,
                 volumes=[VolumeArgs(name="libraries", host_path=HostPathVolumeSourceArgs(path=HOST_FOLDER, type="DirectoryOrCreate"))],
                 init_containers=[

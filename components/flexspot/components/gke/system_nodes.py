@@ -1,4 +1,4 @@
-"""Nodes besides those of the GPU pools, and who they run as: the system pool, and what GKE's cluster autoscaler makes by itself."""
+"""Nodes other than those of GPU pools, and their service account: the system pool, and the defaults of node auto-provisioning."""
 
 from typing import NotRequired, TypedDict
 
@@ -37,15 +37,18 @@ ROLES = {
     "image-reader": "roles/artifactregistry.reader",
     "image-streamer": "roles/serviceusage.serviceUsageConsumer",
 }
-"""What nodes need: to write logs and metrics, to pull images of the project's own registries, and to stream them: without the last role
-GKE falls back to pulling whole images (https://cloud.google.com/kubernetes-engine/docs/how-to/image-streaming, requirements)."""
+"""Roles that nodes need: to write logs and metrics, to pull images from the project's own registries, and to stream them.
+
+Without the last role GKE falls back to pulling whole images (https://cloud.google.com/kubernetes-engine/docs/how-to/image-streaming,
+requirements).
+"""
 
 
 class GkeNodeIdentityArgs(TypedDict):
-    """Arguments of GkeNodeIdentity; all are plain because they shape the account."""
+    """Arguments of GkeNodeIdentity. All are plain because they shape the account."""
 
     project: str
-    """Project id; the roles are granted in this project."""
+    """Project id. The roles are granted in this project."""
 
     account_id: str
     """Account id, at least 6 characters. An id above Google Cloud's limit of 30 is cut, with a hash of the whole."""
@@ -57,13 +60,13 @@ class GkeNodeIdentityArgs(TypedDict):
 class GkeNodeIdentity(pulumi.ComponentResource):
     """A dedicated service account for the nodes, with the roles that nodes need.
 
-    It replaces the project's default Compute Engine account: unless the organization forbids it, that account is an editor of the whole
-    project, everything else on Compute Engine shares it, and every node would expose it to whoever breaks out of a pod. Pods get further
+    It replaces the project's default Compute Engine account. Unless the organization forbids it, that account is an editor of the whole
+    project, and everything on Compute Engine shares it. Every node would expose it to an attacker who breaks out of a pod. Pods get further
     permissions individually, by Workload Identity. Raises ValueError for an id that cannot be turned into a valid one.
     """
 
     email: pulumi.Output[str]
-    """The account's e-mail address, known once its roles are granted: nodes that start before could not write logs or pull images."""
+    """The account's email address, known once its roles are granted. Nodes that start earlier could not write logs or pull images."""
 
     def __init__(self, name: str, args: GkeNodeIdentityArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         where = f"GkeNodeIdentity {name}:"
@@ -82,7 +85,7 @@ class GkeNodeIdentity(pulumi.ComponentResource):
             opts=child,
         )
         grants = [
-            # A member, not a binding: a binding would take the role away from everybody else.
+            # A member, not a binding, which would remove the role from all other members.
             projects.IAMMember(f"{name}-{key}", project=args["project"], role=role, member=account.member, opts=child)
             for key, role in ROLES.items()
         ]
@@ -91,18 +94,21 @@ class GkeNodeIdentity(pulumi.ComponentResource):
 
 
 OAUTH_SCOPES = ["https://www.googleapis.com/auth/cloud-platform"]
-"""The service account's roles are the limit; narrower scopes would only hide them."""
+"""OAuth scopes of nodes. The service account's roles are the limit. Narrower scopes would only obscure them."""
 
 POOL_LABEL = "flexspot.dev/pool"
 SYSTEM_POOL = "system"
 
 
 def first_pool_config(args: GkeClusterArgs) -> ClusterNodeConfigArgs:
-    """The pool without which GKE makes no cluster, and which is removed at once: even for minutes not as the default account."""
+    """Return the configuration of the first pool, which GKE requires and which is removed at once.
+
+    Even for minutes it does not use the default account.
+    """
     return ClusterNodeConfigArgs(
         service_account=args["node_service_account"],
         oauth_scopes=OAUTH_SCOPES,
-        # An organization may forbid every other disk.
+        # An organization may forbid disks without its key.
         boot_disk_kms_key=_disk_key(args),
         shielded_instance_config=ClusterNodeConfigShieldedInstanceConfigArgs(enable_secure_boot=True, enable_integrity_monitoring=True),
         workload_metadata_config=ClusterNodeConfigWorkloadMetadataConfigArgs(mode="GKE_METADATA"),
@@ -112,11 +118,11 @@ def first_pool_config(args: GkeClusterArgs) -> ClusterNodeConfigArgs:
 def system_node_pool(
     name: str, args: GkeClusterArgs, system_pool: GkeSystemPoolArgs, cluster: pulumi.Input[str], parent: pulumi.Resource
 ) -> NodePool:
-    """The pool of the controllers: on-demand, without GPUs, in all zones of the cluster.
+    """Return the pool of the controllers: on-demand, without GPUs, in all zones of the cluster.
 
-    It has no taint. With one, Kueue, the metrics and everything else that is installed, GKE's own add-ons included, would each need a
-    toleration and stay pending without; and nothing strays onto the expensive nodes, because those are tainted. Its label lets a
-    controller ask for it.
+    It has no taint. With one, Kueue, the metrics and everything else that is installed, including GKE's own add-ons, would each need a
+    toleration to run. Nothing runs on the expensive nodes by accident, because those have taints. The label lets controllers select the
+    pool.
     """
     pool = filled(GkeSystemPoolArgs, system_pool)
     return NodePool(
@@ -126,7 +132,7 @@ def system_node_pool(
         location=args["region"],
         cluster=cluster,
         node_locations=sorted(args["zones"]),
-        # In each zone. The autoscaler brings the pool up to min_nodes; later changes are not ours, and a new number would replace the pool.
+        # Per zone. The autoscaler grows the pool to min_nodes. Later changes are ignored, and a new number would replace the pool.
         initial_node_count=max(1, pool["min_nodes"] // len(args["zones"])),
         autoscaling=NodePoolAutoscalingArgs(
             total_min_node_count=pool["min_nodes"], total_max_node_count=pool["max_nodes"], location_policy="BALANCED"
@@ -157,7 +163,7 @@ def system_node_pool(
 
 
 def confidential_nodes(technology: str | None) -> NodePoolNodeConfigConfidentialNodesArgs | None:
-    """Nodes whose memory is encrypted by `technology`, in the settings' words; None where it is not."""
+    """Return the block for nodes whose memory is encrypted by `technology`, or None without one."""
     if technology is None:
         return None
     return NodePoolNodeConfigConfidentialNodesArgs(enabled=True, confidential_instance_type=technology.upper())
@@ -168,7 +174,7 @@ def _disk_key(args: GkeClusterArgs) -> str | None:
 
 
 def cluster_autoscaling(args: GkeClusterArgs) -> ClusterClusterAutoscalingArgs:
-    """How the cluster grows. On Autopilot, which refuses ceilings and profile, it says only which service account the nodes run as."""
+    """Return the autoscaling of the cluster. Autopilot rejects ceilings and a profile: there it only sets the nodes' service account."""
     if is_autopilot(args):
         # Without it Autopilot's nodes run as the project's default Compute Engine account.
         return ClusterClusterAutoscalingArgs(
@@ -180,7 +186,7 @@ def cluster_autoscaling(args: GkeClusterArgs) -> ClusterClusterAutoscalingArgs:
         return ClusterClusterAutoscalingArgs(enabled=False, autoscaling_profile="OPTIMIZE_UTILIZATION")
     return ClusterClusterAutoscalingArgs(
         enabled=True,
-        # Idle nodes go sooner, and work is packed: idle GPUs are what the platform is there to avoid.
+        # Idle nodes are removed sooner, and work is packed. Avoiding idle GPUs is the platform's purpose.
         autoscaling_profile="OPTIMIZE_UTILIZATION",
         auto_provisioning_locations=sorted(args["zones"]),
         resource_limits=resource_limits(args["auto_provisioning"]),
@@ -189,7 +195,7 @@ def cluster_autoscaling(args: GkeClusterArgs) -> ClusterClusterAutoscalingArgs:
             oauth_scopes=OAUTH_SCOPES,
             image_type="COS_CONTAINERD",
             disk_size=100,
-            # Left out, the provider sends pd-standard, a spinning disk. Machines that boot from Hyperdisk alone are declared pools.
+            # Without it, the provider sends pd-standard, a spinning disk. Machines that only boot from Hyperdisk are declared pools.
             disk_type="pd-balanced",
             boot_disk_kms_key=_disk_key(args),
             management=ClusterClusterAutoscalingAutoProvisioningDefaultsManagementArgs(auto_repair=True, auto_upgrade=True),
@@ -197,7 +203,7 @@ def cluster_autoscaling(args: GkeClusterArgs) -> ClusterClusterAutoscalingArgs:
             shielded_instance_config=ClusterClusterAutoscalingAutoProvisioningDefaultsShieldedInstanceConfigArgs(
                 enable_secure_boot=True, enable_integrity_monitoring=True
             ),
-            # One node less for a while, not one more: where GPUs are sold out, one more is not to be had and the upgrade would hang.
+            # One node less for a while, not one more: if GPUs are sold out, there is no additional node and the upgrade would hang.
             upgrade_settings=ClusterClusterAutoscalingAutoProvisioningDefaultsUpgradeSettingsArgs(
                 strategy="SURGE", max_surge=0, max_unavailable=1
             ),
@@ -206,9 +212,9 @@ def cluster_autoscaling(args: GkeClusterArgs) -> ClusterClusterAutoscalingArgs:
 
 
 def resource_limits(auto_provisioning: GkeAutoProvisioningArgs) -> list[ClusterClusterAutoscalingResourceLimitArgs]:
-    """Ceilings in vCPU, in memory and in each accelerator. GKE refuses NAP without the first two, and a GPU without one of its own.
+    """Return the ceilings of vCPU, memory and each accelerator. GKE requires the first two for NAP, and one for each kind of GPU.
 
-    The provider takes the list as ordered, so the order is always the same. That GKE answers in this order is not verified.
+    The provider treats the list as ordered, so the order is always the same. It is not verified that GKE returns this order.
     """
     ceilings = {
         "cpu": auto_provisioning["max_vcpu"],

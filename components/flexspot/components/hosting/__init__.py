@@ -1,1 +1,1 @@
-"""The components for programs in other languages than Python."""
+"""The components for programs in languages other than Python."""

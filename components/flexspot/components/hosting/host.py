@@ -1,6 +1,6 @@
-"""What makes components for programs in any language: their schema, inputs in Python's types, refusals in one line.
+"""A provider of the components for programs in any language: their schema, inputs as Python types, and errors in one line.
 
-What the schema says of components and their inputs is the docstrings of Python's classes, in the names of any language.
+The schema's descriptions are the docstrings of the Python classes, with names as any language writes them.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ PACKAGE = "flexspot"
 
 
 def hosted() -> list[type[pulumi.ComponentResource]]:
-    """Every component of this folder, in the order of their names."""
+    """Return every component of this folder, sorted by name."""
     own = __name__.removesuffix(".hosting.host")
     found: dict[str, type[pulumi.ComponentResource]] = {}
     for listed in walk_packages([str(Path(__file__).parents[1])], f"{own}."):
@@ -50,7 +50,7 @@ def hosted() -> list[type[pulumi.ComponentResource]]:
 
 
 class Host(ComponentProvider):
-    """Constructs components from inputs as the wire has them, where every number is a float and what is optional may be absent."""
+    """Construct components from inputs as they arrive on the wire: every number is a float, and optional inputs may be absent."""
 
     def __init__(self, components: Sequence[type[pulumi.ComponentResource]]) -> None:
         release = version(PACKAGE)
@@ -58,30 +58,30 @@ class Host(ComponentProvider):
         self._describe()
         whole = generate_schema(PACKAGE, release, None, self._component_defs, self._type_defs, self._dependencies)
         self.described_schema = whole.to_json()
-        """The schema, as an object."""
+        """The schema as JSON objects."""
         self.schema = json.dumps(self.described_schema)
 
     def _describe(self) -> None:
-        """Says of each component, type, input and output what its class in Python says, in words that hold in any language."""
+        """Set the description of each component, type, input and output to its docstring, without Python's own words."""
         for name, definition in self._component_defs.items():
             names = _names(definition.inputs_mapping)
             definition.description = _in_any_language(definition.description, names)
             for schema_name, declared in definition.inputs.items():
-                told = _described(self._arguments(name), definition.inputs_mapping[schema_name], self.analyzer)
-                declared.description = _in_any_language(told, names)
+                description = _described(self._arguments(name), definition.inputs_mapping[schema_name], self.analyzer)
+                declared.description = _in_any_language(description, names)
             for declared in definition.outputs.values():
                 declared.description = _in_any_language(declared.description, names)
         for kind in self._type_defs.values():
             names = _names(kind.properties_mapping)
             kind.description = _in_any_language(kind.description, names)
             for schema_name, declared in kind.properties.items():
-                told = _described(kind.python_type, kind.properties_mapping[schema_name], self.analyzer)
-                declared.description = _in_any_language(told, names)
+                description = _described(kind.python_type, kind.properties_mapping[schema_name], self.analyzer)
+                declared.description = _in_any_language(description, names)
 
     def construct(
         self, name: str, resource_type: str, inputs: pulumi.Inputs, options: pulumi.ResourceOptions | None = None
     ) -> ConstructResult:
-        """The component. What it refuses is told in its own line, without the place in Python."""
+        """Construct the component. An error that it raises is reported in its own line, without a Python traceback."""
         try:
             return super().construct(name, resource_type, inputs, options)
         except ComponentInitError as error:
@@ -90,29 +90,29 @@ class Host(ComponentProvider):
             raise
 
     def map_inputs(self, inputs: pulumi.Inputs, component_def: ComponentDefinition) -> dict[str, Any]:
-        """The arguments, by their names in Python and in its types. Raises InputPropertiesError naming each input that is none."""
+        """Return the arguments with Python names and types. Raises InputPropertiesError that names each invalid input."""
         return InputReader(component_def.name, self._type_defs).read(dict(inputs), component_def)
 
     def _arguments(self, name: str) -> type:
         return inspect.get_annotations(self._components[name].__init__)["args"]
 
-    def _refusal(self, name: str, told: str, component: str) -> InputPropertiesError:
-        """A component's own words, with the names that the program has for inputs, told of the one input that they name.
+    def _refusal(self, name: str, message: str, component: str) -> InputPropertiesError:
+        """Return an error with the component's message and the schema's names for inputs. If it names one input, the error is about it.
 
-        The SDK's server (3.259, create_grpc_invalid_properties_status) takes an empty list for none, and fails at its default.
+        The SDK's server (3.259, create_grpc_invalid_properties_status) treats an empty list as none, and fails at its default.
         """
         for schema_name, argument in self._component_defs[component].inputs_mapping.items():
-            told = re.sub(rf"\b{argument}\b", schema_name, told)
-        # What stands before is whose inputs they are; of several named nobody knows which is meant.
-        _, _, said = told.partition(f"{component} {name}")
+            message = re.sub(rf"\b{argument}\b", schema_name, message)
+        # The text before this says which component it is. If several inputs are named, it is unknown which one is wrong.
+        _, _, said = message.partition(f"{component} {name}")
         named = set(re.findall(r"\w+", said)) & self._component_defs[component].inputs.keys()
         if len(named) == 1:
-            return InputPropertiesError(f"{component} refuses its inputs", [{"property_path": named.pop(), "reason": told}])
-        return InputPropertiesError(told, [])
+            return InputPropertiesError(f"{component} refuses its inputs", [{"property_path": named.pop(), "reason": message}])
+        return InputPropertiesError(message, [])
 
 
 def _names(mapping: Mapping[str, str]) -> dict[str, str]:
-    """The names of the schema by those of Python."""
+    """Return the schema's names by the Python names."""
     return {argument: schema_name for schema_name, argument in mapping.items()}
 
 
@@ -122,14 +122,14 @@ _SNAKE = re.compile(r"\b[a-z0-9]+(?:_[a-z0-9]+)+\b")
 
 
 def _described(typ: type, name: str, analyzer: Analyzer) -> str | None:
-    """The text below an argument, in the class that declares it or in one that it extends: the SDK's analyzer asks the first alone."""
-    if told := analyzer.get_docstring(typ, name):
-        return told
+    """Return an argument's docstring from its class or one that the class extends. The SDK's analyzer only reads the class itself."""
+    if docstring := analyzer.get_docstring(typ, name):
+        return docstring
     return next((found for base in _extended(typ) if (found := _described(base, name, analyzer))), None)
 
 
 def _extended(typ: type) -> list[type]:
-    """The TypedDicts that one extends. Python 3.11 keeps them nowhere but in the source."""
+    """Return the TypedDicts that a TypedDict extends. Python 3.11 keeps them only in the source."""
     [written] = ast.parse(textwrap.dedent(inspect.getsource(typ))).body
     there = vars(sys.modules[typ.__module__])
     named = [each.id for each in getattr(written, "bases", ()) if isinstance(each, ast.Name)]
@@ -137,11 +137,10 @@ def _extended(typ: type) -> list[type]:
 
 
 def _in_any_language(text: str | None, names: Mapping[str, str]) -> str | None:
-    """A docstring without Python's own: its indentation, its errors, its truth values, and names of arguments, which `names` has those of
-    the schema for.
+    """Return a docstring without what is Python's own: indentation, names of errors, truth values and names of arguments.
 
-    An indented paragraph would be a block of code to an editor, which takes the text for Markdown. A name is changed only where it cannot
-    be a word of English: with an underscore.
+    `names` maps names of arguments to those of the schema. A name is only replaced if it has an underscore, so that it cannot be an English
+    word. An editor, which reads the text as Markdown, would show an indented paragraph as code.
     """
     if text is None:
         return None
@@ -150,7 +149,7 @@ def _in_any_language(text: str | None, names: Mapping[str, str]) -> str | None:
     return _SNAKE.sub(lambda found: names.get(found[0], found[0]), text)
 
 
-_WORDS = {
+_TYPE_NAMES = {
     PropertyType.STRING: "a text",
     PropertyType.INTEGER: "a whole number",
     PropertyType.NUMBER: "a number",
@@ -163,9 +162,9 @@ _PYTHON = {PropertyType.STRING: str, PropertyType.BOOLEAN: bool, PropertyType.OB
 
 
 class InputReader:
-    """Reads the inputs of one component.
+    """Read the inputs of one component.
 
-    The SDK's own mapping (3.259) leaves whole numbers as floats, and does not look into lists and maps.
+    The SDK's own mapping (3.259) leaves whole numbers as floats and does not look into lists and maps.
     """
 
     def __init__(self, component: str, types: Mapping[str, TypeDefinition]) -> None:
@@ -174,7 +173,7 @@ class InputReader:
         self._wrong: list[InputPropertyErrorDetails] = []
 
     def read(self, inputs: Mapping[str, Any], definition: ComponentDefinition) -> dict[str, Any]:
-        """The arguments. Raises InputPropertiesError with all that is wrong with them."""
+        """Return the arguments. Raises InputPropertiesError that lists every problem with the inputs."""
         found = self._fields(inputs, definition.inputs, definition.inputs_mapping, "")
         if self._wrong:
             raise InputPropertiesError(f"{self._component} cannot be made of these inputs", self._wrong)
@@ -192,7 +191,7 @@ class InputReader:
             if value is not None:
                 found[name] = self._value(value, declared, where)
             elif not declared.optional:
-                self._refuse(where, f"is missing; give {self._words(declared)}")
+                self._refuse(where, f"is missing; give {self._expected(declared)}")
         return found
 
     def _value(self, value: Any, declared: PropertyDefinition, where: str) -> Any:
@@ -204,7 +203,7 @@ class InputReader:
             return self._referred(value, declared.ref, where)
         fits, read = _plain(value, declared.type)
         if not fits:
-            self._refuse(where, f"is {_shown(value)}; it must be {self._words(declared)}")
+            self._refuse(where, f"is {_shown(value)}; it must be {self._expected(declared)}")
             return value
         if declared.items is not None:
             return [self._value(each, declared.items, f"{where}[{index}]") for index, each in enumerate(read)]
@@ -227,15 +226,15 @@ class InputReader:
             return value
         return self._fields(value, kind.properties, kind.properties_mapping, where)
 
-    def _words(self, declared: PropertyDefinition) -> str:
-        return "a map" if declared.type is None else _WORDS[declared.type]
+    def _expected(self, declared: PropertyDefinition) -> str:
+        return "a map" if declared.type is None else _TYPE_NAMES[declared.type]
 
     def _refuse(self, where: str, reason: str) -> None:
         self._wrong.append({"property_path": where, "reason": reason})
 
 
 def _plain(value: Any, kind: PropertyType | None) -> tuple[bool, Any]:
-    """Whether a value from the wire is of a kind, and what it is in Python."""
+    """Return whether a value from the wire has the given type, and the value in Python."""
     number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
     if kind in {PropertyType.INTEGER, PropertyType.NUMBER}:
         whole = number and float(value).is_integer()
@@ -246,7 +245,7 @@ def _plain(value: Any, kind: PropertyType | None) -> tuple[bool, Any]:
 
 
 def _whole(value: Any) -> Any:
-    """JSON with its whole numbers as such: what a person writes as 3 arrives as 3.0, and would be shown so."""
+    """Return JSON with its whole numbers as int: 3 arrives as 3.0 and would be shown that way."""
     if isinstance(value, dict):
         return {key: _whole(each) for key, each in value.items()}
     if isinstance(value, list):

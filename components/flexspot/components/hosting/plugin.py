@@ -1,7 +1,7 @@
-"""The plugin of one cloud: it knows the schema from a file, and loads of the components those that a program makes.
+"""The plugin of one cloud. It reads the schema from a file and only loads the components that a program creates.
 
-To load all of them, with the SDKs of both clouds, and to read their docstrings takes ten seconds of CPU, and a preview starts the plugin
-twice (on 2 cores, 2026-11-27).
+Loading all of them, with the SDKs of both clouds, and reading their docstrings takes ten seconds of CPU. A preview starts the plugin twice
+(on 2 cores, 2026-11-27).
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ WORDS: Final = {
     "gke": {"gke", "gcs", "pubsub", "dws"},
     "eks": {"eks", "karpenter", "efs", "lustre", "s3", "sqs", "gp3"},
 }
-"""By cloud, the words in a component's module or name that tell that it is of that cloud alone."""
+"""Words in the module or name of a component that belongs to one cloud only, by cloud."""
 
 
 class Plugin(Provider):
-    """Offers the components of one cloud, `gke` or `eks`, and those of both, as the package `flexspot-CLOUD`."""
+    """Offer the components of one cloud, `gke` or `eks`, and those of both, as the package `flexspot-CLOUD`."""
 
     def __init__(self, cloud: str) -> None:
         read = json.loads(SCHEMA.read_text(encoding="utf-8"))
@@ -50,11 +50,11 @@ class Plugin(Provider):
     def construct(
         self, name: str, resource_type: str, inputs: pulumi.Inputs, options: pulumi.ResourceOptions | None = None
     ) -> ConstructResult:
-        """The component. Raises ValueError for a type that there is not."""
+        """Construct the component. Raises ValueError for an unknown type."""
         kind = resource_type.rpartition(":")[2]
         if kind not in self._modules:
             raise ValueError(f"{resource_type} is not a component; the components are {', '.join(sorted(self._modules))}")
-        # In every program, and so for policies, a component's type begins with `flexspot:`.
+        # A component's type begins with `flexspot:` in every program, and so for policies.
         return _host(self._modules[kind], kind).construct(name, f"flexspot:index:{kind}", inputs, options)
 
 
@@ -65,7 +65,7 @@ def is_of(cloud: str, module: str, kind: str) -> bool:
 
 
 def _restricted(schema: dict[str, Any], kinds: Iterable[str]) -> dict[str, Any]:
-    """The schema with the components `kinds`, and the types that these refer to."""
+    """Return the schema with only the components `kinds` and the types that they refer to."""
     resources = {f"{schema['name']}:index:{kind}": schema["resources"][f"{schema['name']}:index:{kind}"] for kind in sorted(kinds)}
     types: dict[str, Any] = {}
     waiting = [json.dumps(resources)]
@@ -79,18 +79,18 @@ def _restricted(schema: dict[str, Any], kinds: Iterable[str]) -> dict[str, Any]:
 
 @functools.cache
 def _host(module: str, kind: str) -> Host:
-    from flexspot.components.hosting.host import Host  # noqa: PLC0415 -- a schema is asked for without it
+    from flexspot.components.hosting.host import Host  # noqa: PLC0415 -- not needed to return the schema
 
     return Host([getattr(import_module(module), kind)])
 
 
 def written(schema: dict[str, Any], components: Iterable[type[pulumi.ComponentResource]]) -> str:
-    """The file's text."""
+    """Return the content of the schema file."""
     modules = {each.__name__: each.__module__ for each in components}
     of_any_release = {key: value for key, value in schema.items() if key != "version"}
     return json.dumps({"modules": modules, "schema": of_any_release}, indent=1) + "\n"
 
 
 def serve(cloud: str) -> None:
-    """Serves the components of a cloud until the engine ends it; the arguments are those that a language host gives."""
+    """Serve the components of a cloud until the engine ends the process. The engine's arguments are read from the command line."""
     main(Plugin(cloud), [])

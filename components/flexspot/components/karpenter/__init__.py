@@ -1,1 +1,1 @@
-"""Karpenter's objects: pools of nodes that it makes and removes."""
+"""Karpenter: its controller, its interruption queue, and the pools of nodes that it creates and removes."""

@@ -1,4 +1,4 @@
-"""Karpenter, by its charts, with its identities in AWS, or one that somebody else runs."""
+"""Karpenter: its charts and AWS identities, or an existing installation that others run."""
 
 # No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types, and NotRequired as optional.
 import re
@@ -40,21 +40,23 @@ MANAGED_POLICIES = {
     "image-reader": "AmazonEC2ContainerRegistryPullOnly",
     "session-manager": "AmazonSSMManagedInstanceCore",
 }
-"""AWS's policies that nodes have: to join, to pull images, to be reached without SSH."""
+"""AWS managed policies of nodes: to join the cluster, to pull images, and to be reached without SSH."""
 
 CNI_POLICY = "AmazonEKS_CNI_Policy"
-"""To give pods addresses. Karpenter v1.14's template gives it to nodes too, and with them to every pod on the host's network; the add-on
-vpc-cni has it by an identity of its own (EKS user guide, "Amazon EKS node IAM role")."""
+"""Policy for assigning addresses to pods. Karpenter v1.14's template gives it to nodes, and so to every pod on the host's network.
+
+Here the add-on vpc-cni has it through a separate identity (EKS user guide, "Amazon EKS node IAM role").
+"""
 
 
 class KarpenterNodeIdentityArgs(RoleOptionsArgs):
     """Arguments of KarpenterNodeIdentity."""
 
     cluster: str
-    """The cluster's name, 1 to 100 characters; plain, because the role's name is made from it."""
+    """The cluster's name, 1 to 100 characters. It is plain because the role's name is built from it."""
 
     cluster_name: pulumi.Input[str]
-    """The same name as an output of the cluster: the access entry waits for it."""
+    """The same name as an output of the cluster, so that the access entry waits for it."""
 
     tags: dict[str, str]
     """Tags of the role and the access entry."""
@@ -63,21 +65,21 @@ class KarpenterNodeIdentityArgs(RoleOptionsArgs):
     """aws, aws-cn or aws-us-gov. Default: aws."""
 
     cni_policy: NotRequired[bool]
-    """Whether nodes assign pod addresses with their own role, for a CNI without its own identity. Default: False."""
+    """If true, nodes assign pod addresses with their own role, for a CNI without its own identity. Default: False."""
 
 
 class KarpenterNodeIdentity(pulumi.ComponentResource):
     """The IAM role of the nodes that Karpenter launches, and the access entry with which they join.
 
-    Karpenter creates the instance profile itself from the role's name. The entry is of type EC2_LINUX, which gives nodes their groups and
-    user name; EKS accepts no others beside it. Only EC2 may assume the role. The v1.14 template also lets pods assume it
+    Karpenter creates the instance profile itself from the role's name. The entry has the type EC2_LINUX, which gives nodes their groups and
+    user name; EKS accepts no other groups with it. Only EC2 may assume the role. The v1.14 template also lets pods assume it
     (pods.eks.amazonaws.com), which nothing here needs and which would give a pod its node's permissions.
 
-    Raises ValueError for a name or partition that AWS would refuse. Nothing here was applied to a live account.
+    Raises ValueError for a name or partition that AWS would reject. This component has not been deployed to a live account.
     """
 
     role_name: pulumi.Output[str]
-    """The role's name for EC2NodeClass, known once its policies and its entry exist: nodes that start before could not join."""
+    """The role's name for EC2NodeClass, known once its policies and its entry exist, because nodes that start earlier could not join."""
 
     role_arn: pulumi.Output[str]
     """The role's ARN, known at the same time."""
@@ -119,25 +121,25 @@ _QUEUE = re.compile(rf"[A-Za-z0-9_-]{{1,{QUEUE_NAME_CHARACTERS}}}")
 
 
 class KarpenterControllerIdentityArgs(RoleOptionsArgs):
-    """Arguments of KarpenterControllerIdentity. All but `cluster_name` are plain, so that a preview shows each policy whole."""
+    """Arguments of KarpenterControllerIdentity. All but `cluster_name` are plain, so that a preview shows every policy in full."""
 
     cluster: str
     """The cluster's name, 1 to 100 characters."""
 
     cluster_name: pulumi.Input[str]
-    """The cluster's name as an output of the cluster: the association waits for it."""
+    """The cluster's name as an output of the cluster, so that the association waits for it."""
 
     account: str
     """Id of the cluster's account: 12 digits, in quotes."""
 
     region: str
-    """The cluster's region, such as us-east-1; the association is created there, whatever the provider's own region is."""
+    """The cluster's region, such as us-east-1. The association is created there, regardless of the provider's region."""
 
     node_role_name: str
     """Name of the IAM role of Karpenter's nodes, the only role that the controller may pass: `node_role_name(cluster)`."""
 
     queue_name: str
-    """Name of the interruption queue, the only queue that it may read: `queue_name(cluster)`."""
+    """Name of the interruption queue, the only queue that the controller may read: `queue_name(cluster)`."""
 
     tags: dict[str, str]
     """Tags of the role, its policies and the association."""
@@ -153,7 +155,7 @@ class KarpenterControllerIdentityArgs(RoleOptionsArgs):
 
 
 class KarpenterControllerIdentity(pulumi.ComponentResource):
-    """An IAM role for Karpenter v1.14's controller, with upstream's six policies and one more, through EKS Pod Identity.
+    """An IAM role for the controller of Karpenter v1.14, assumed through EKS Pod Identity, with upstream's six policies and a seventh.
 
     The seventh policy lets EC2 create the account's service-linked role for Spot, AWSServiceRoleForEC2Spot, when the first Spot instance is
     launched.
@@ -161,15 +163,17 @@ class KarpenterControllerIdentity(pulumi.ComponentResource):
     The cluster needs the add-on eks-pod-identity-agent. Only pods of this cluster, namespace and service account can assume the role: EKS
     sends them as request tags, which the trust policy requires (EKS user guide, "Create IAM role with trust policy required by EKS Pod
     Identity"). The guide documents no aws:SourceArn for it, and roles with one reportedly could not be assumed
-    (awslabs/mountpoint-s3-csi-driver issue 781); the cluster's ARN among the tags also fixes the account. The association's session tags
-    must therefore stay on, which is their default.
+    (awslabs/mountpoint-s3-csi-driver issue 781). The cluster's ARN among the tags also fixes the account. The association's session tags
+    must
+    therefore stay on, which is their default.
 
-    Raises ValueError for names, account, partition or region that AWS would refuse, a region of another partition, and policies that are
-    too long for IAM. Nothing here was applied to a live account.
+    Raises ValueError for names, account, partition or region that AWS would reject, a region of another partition, and policies that are
+    too
+    long for IAM. This component has not been deployed to a live account.
     """
 
     role_arn: pulumi.Output[str]
-    """The role's ARN, known once its policies are attached and the pods are bound to it: what runs before could do nothing."""
+    """The role's ARN, known once its policies are attached and the pods are bound to it. Pods that run earlier have no permissions."""
 
     def __init__(self, name: str, args: KarpenterControllerIdentityArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         resolved: KarpenterControllerIdentityArgs = {
@@ -206,17 +210,17 @@ class KarpenterControllerIdentity(pulumi.ComponentResource):
 
 
 def _logical(policy: str) -> str:
-    """NodeLifecycle as it stands in a logical name: node-lifecycle."""
+    """Return a policy's name in the form of a logical name: node-lifecycle for NodeLifecycle."""
     return re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "-", policy).lower()
 
 
 def _scope(name: str, args: KarpenterControllerIdentityArgs) -> ControllerScope:
-    """What the policies are limited to. Raises ValueError for what AWS would refuse."""
+    """Return the scope of the policies. Raises ValueError for values that AWS would reject."""
     where = f"KarpenterControllerIdentity {name}:"
     partition = args.get("partition", "")
     check_cluster_name(where, args["cluster"])
     check_place(where, args["account"], partition, args["region"])
-    # A wildcard or a slash in either name would widen what the controller may pass or read.
+    # A wildcard or a slash in either name would widen the permissions to pass roles or to read queues.
     if not _ROLE.fullmatch(args["node_role_name"]):
         raise ValueError(
             f"{where} node_role_name is {args['node_role_name']!r}; it must be 1 to {ROLE_NAME_LENGTH} letters, digits and _+=,.@-; "
@@ -254,40 +258,45 @@ class KarpenterControllerArgs(TypedDict):
     """URL of the cluster's API server, to which new nodes connect."""
 
     queue_name: pulumi.Input[str]
-    """Name of the interruption queue, as an output of InterruptionQueue: the release waits for it."""
+    """Name of the interruption queue, as an output of InterruptionQueue, so that the release waits for it."""
 
     replicas: NotRequired[int]
-    """Replicas, of which one is active; at least 1, and at most the number of system nodes, because no two share one. Default: 2."""
+    """Number of replicas, of which one is active: 1 to the number of system nodes, because no two share one. Default: 2."""
 
     cpu: NotRequired[str]
     """CPU request and limit of each replica, as a Kubernetes quantity. Default: 1."""
 
     memory: NotRequired[str]
-    """Memory request and limit of each replica, as a Kubernetes quantity; hundreds of nodes need several GiB. Default: 1Gi."""
+    """Memory request and limit of each replica, as a Kubernetes quantity. Hundreds of nodes need several GiB. Default: 1Gi."""
 
     version: NotRequired[str]
     """Version of both charts. Default: that of flexspot/capacity/catalog/versions.yaml."""
 
     node_repair: NotRequired[bool]
-    """Whether Karpenter forcibly replaces a node that it, or the node monitoring agent, has reported as broken for ten to thirty
-    minutes, whatever runs there, and for at most a fifth of a NodePool's nodes. An alpha feature of Karpenter. Default: True."""
+    """If true, Karpenter forcibly replaces a node that it or the node monitoring agent has reported as broken for ten to thirty minutes.
+
+    Running work does not prevent it, and it affects at most a fifth of a NodePool's nodes. It is an alpha feature of Karpenter. Default:
+    True."""
 
 
 class KarpenterController(pulumi.ComponentResource):
     """Karpenter from its released charts: the CRD chart first, because Helm never upgrades CRDs inside another chart.
 
-    The charts come from the registry, not from the Go module of the same version, whose copies are stamped 1.13.0 and name that image.
+    The charts come from the registry, not from the Go module of the same version, whose copies have the version 1.13.0 and its image.
 
-    It runs only on the system nodes, as the service account that KarpenterControllerIdentity binds (make this depend on it, and on the
-    system nodes): on nodes of its own it could remove the node that it runs on. Feature gates are written out, so that a chart upgrade does
-    not change them: reserved capacity is on, as upstream, and node repair.
+    It only runs on the system nodes, because on its own nodes it could remove the node that it runs on. Make it depend on the system nodes
+    and
+    on KarpenterControllerIdentity, which binds its service account. Feature gates are explicit, so that a chart upgrade does not change
+    them:
+    reserved capacity is on, as upstream, and node repair.
 
-    Raises ValueError for fewer than one replica and for an invalid chart version. The values are checked against the chart's own; no
-    release was made in a live cluster.
+    Raises ValueError for fewer than one replica and for an invalid chart version. The values are checked against the chart's own. The
+    release
+    has not been installed in a live cluster.
     """
 
     version: pulumi.Output[str]
-    """The version that is installed, known when its CRDs and its controller are there: what makes NodePools waits for it."""
+    """The installed version, known once its CRDs and its controller exist, so that NodePools wait for it."""
 
     def __init__(self, name: str, args: KarpenterControllerArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         replicas = args.get("replicas", KarpenterSize.default("replicas"))
@@ -298,14 +307,14 @@ class KarpenterController(pulumi.ComponentResource):
         super().__init__("flexspot:index:KarpenterController", name, {**args}, opts)
         crds = chart_release(f"{name}-crds", f"{REGISTRY}/karpenter-crd", version, {}, pulumi.ResourceOptions(parent=self), skip_crds=False)
         after_crds = pulumi.ResourceOptions(parent=self, depends_on=[crds])
-        # Definitions are those of the first release; this one's chart may hold them as well.
+        # The definitions come from the first release. The chart of this one may contain them as well.
         controller = chart_release(f"{name}-release", f"{REGISTRY}/karpenter", version, chart_values(args), after_crds, skip_crds=True)
         self.version = pulumi.Output.all(controller.version, crds.id, controller.id).apply(lambda known: known[0] or version)
         publish(self)
 
 
 def chart_values(args: KarpenterControllerArgs) -> dict[str, Any]:
-    """What is said to the chart; all else is its own: images, ports, priority, the budget of disruptions, the spread over zones."""
+    """Return the chart's values. Others keep the chart's defaults: images, ports, priority, disruption budget, spread over zones."""
     size = KarpenterSize()
     resources = {"cpu": args.get("cpu", size.cpu), "memory": args.get("memory", size.memory)}
     return {
@@ -313,7 +322,7 @@ def chart_values(args: KarpenterControllerArgs) -> dict[str, Any]:
         "serviceAccount": {"create": True, "name": SERVICE_ACCOUNT},
         "nodeSelector": {"kubernetes.io/os": "linux", SYSTEM_LABEL: "true"},
         "tolerations": [{"key": CRITICAL_ADDONS, "operator": "Exists"}],
-        # The chart's own, restated because all depends on it. The rule that no two copies share a node is left to the chart.
+        # The chart's own, restated because all depends on it. The chart's rule that no two replicas share a node is not restated.
         "affinity": {
             "nodeAffinity": {
                 "requiredDuringSchedulingIgnoredDuringExecution": {
@@ -342,10 +351,10 @@ def chart_values(args: KarpenterControllerArgs) -> dict[str, Any]:
 DEPLOYMENT, DEFINITION = "apps/v1:Deployment", "apiextensions.k8s.io/v1:CustomResourceDefinition"
 
 NODE_CLASSES = "ec2nodeclasses.karpenter.k8s.aws"
-"""The definition of Karpenter's node classes."""
+"""Name of the CustomResourceDefinition of Karpenter's node classes."""
 
 VERSION_LABEL = "app.kubernetes.io/version"
-"""Where the chart writes Karpenter's version (charts/karpenter/templates/_helpers.tpl of v1.14.1)."""
+"""Label in which the chart writes Karpenter's version (charts/karpenter/templates/_helpers.tpl of v1.14.1)."""
 
 
 class ExistingKarpenterArgs(TypedDict):
@@ -355,27 +364,27 @@ class ExistingKarpenterArgs(TypedDict):
     """The cluster's name, as configured in Karpenter."""
 
     kubernetes_version: pulumi.Input[str]
-    """The cluster's Kubernetes version; empty if unknown."""
+    """The cluster's Kubernetes version. An empty string means unknown."""
 
     deployment: str
-    """The Deployment of its controller, NAMESPACE/NAME."""
+    """The Deployment of the controller, as NAMESPACE/NAME."""
 
     reserved: NotRequired[bool]
-    """Whether a pool uses a reservation, which Karpenter's feature gate ReservedCapacity can disable. Default: False."""
+    """True if a pool uses a reservation, which Karpenter's feature gate ReservedCapacity can disable. Default: False."""
 
     fields: NotRequired[list[str]]
-    """The node class spec fields that are used. Default: none."""
+    """The fields of node class specs that are used. Default: none."""
 
 
 @dataclass(frozen=True)
 class FoundKarpenter:
-    """What the cluster says of its Karpenter. What nobody could read is None: of all in an offline preview, of environment variables where
-    they come from elsewhere than the Deployment, as with a chart of somebody's own.
-    """
+    """Facts about the cluster's Karpenter. A field is None if it could not be read: all of them in an offline preview."""
 
     version: str | None
     environment: dict[str, str] | None
+    """Environment variables of the controller. None if they come from elsewhere than the Deployment, as with a custom chart."""
     fields: frozenset[str] | None
+    """Fields of a node class spec that the cluster's definition has."""
     kubernetes: str | None
 
 
@@ -384,14 +393,14 @@ def _version(metadata: dict[str, Any] | None) -> str | None:
 
 
 def _environment(spec: dict[str, Any] | None) -> dict[str, str] | None:
-    """The variables of the container that is told its cluster's name; None where there is none."""
+    """Return the variables of the container that has the cluster's name, or None if there is no such container."""
     containers = (((spec or {}).get("template") or {}).get("spec") or {}).get("containers") or []
-    told = [{each["name"]: each["value"] for each in container.get("env") or [] if each.get("value")} for container in containers]
-    return next((each for each in told if "CLUSTER_NAME" in each), None)
+    environments = [{each["name"]: each["value"] for each in container.get("env") or [] if each.get("value")} for container in containers]
+    return next((each for each in environments if "CLUSTER_NAME" in each), None)
 
 
 def _fields(spec: dict[str, Any] | None) -> frozenset[str] | None:
-    """The fields of a spec in the version v1 of a definition; none where that is not served."""
+    """Return the spec fields of version v1 of a definition. They are empty if v1 is not served, and None if the spec was not read."""
     if spec is None:
         return None
     schemas = [each["schema"]["openAPIV3Schema"] for each in spec["versions"] if each["name"] == "v1" and each.get("served", True)]
@@ -399,7 +408,7 @@ def _fields(spec: dict[str, Any] | None) -> frozenset[str] | None:
 
 
 def problems(args: ExistingKarpenterArgs, found: FoundKarpenter) -> Iterator[str]:
-    """What pools cannot do with, each with what fixes it; nothing of what nobody has read."""
+    """Yield why pools do not work with this Karpenter, and what fixes it. Facts that were not read are not checked."""
     called, settings = f"Karpenter in {args['deployment']}", "its owner sets {} in the values of its chart"
     table = shipped_versions().karpenter
     if found.version is not None:
@@ -425,7 +434,7 @@ def problems(args: ExistingKarpenterArgs, found: FoundKarpenter) -> Iterator[str
         return
     if environment["CLUSTER_NAME"] != args["cluster"]:
         yield (
-            f"{called} is told the cluster's name {environment['CLUSTER_NAME']}, not {args['cluster']}; it must be the controller of "
+            f"{called} has the cluster's name {environment['CLUSTER_NAME']}, not {args['cluster']}; it must be the controller of "
             f"{args['cluster']} itself; name its Deployment, NAMESPACE/NAME, in cluster.existing_karpenter.deployment"
         )
     if not environment.get("INTERRUPTION_QUEUE"):
@@ -440,16 +449,17 @@ def problems(args: ExistingKarpenterArgs, found: FoundKarpenter) -> Iterator[str
 
 
 class ExistingKarpenter(pulumi.ComponentResource):
-    """An existing Karpenter, which is only read and never changed: its owner manages its version, its queue, the role of its nodes and who
-    may use that role.
+    """An existing Karpenter, which is only read and never changed. Its owner manages its version, its queue, the role of its nodes and the
+    permissions to use that role.
 
     After reading it, also in a preview, the run ends with pulumi.RunError and one line per problem if it does not support the NodePools and
-    node classes; nothing that waits for `deployment` is then created. If the Deployment or Karpenter's CRDs do not exist, the provider ends
-    the run. Raises ValueError for a `deployment` without its namespace.
+    node classes. Nothing that waits for `deployment` is then created. If the Deployment or Karpenter's CRDs do not exist, the provider ends
+    the
+    run. Raises ValueError for a `deployment` without its namespace.
     """
 
     deployment: pulumi.Output[str]
-    """The Deployment's name, known once it was found in order."""
+    """The Deployment's name, known once the checks have passed."""
 
     def __init__(self, name: str, args: ExistingKarpenterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         where = f"ExistingKarpenter {name}:"
@@ -463,9 +473,9 @@ class ExistingKarpenter(pulumi.ComponentResource):
 
         def in_order(parts: dict[str, Any]) -> str:
             found = FoundKarpenter(**parts | {"kubernetes": parts["kubernetes"] or None})
-            if told := [f"{where} {each}" for each in problems(args, found)]:
+            if messages := [f"{where} {each}" for each in problems(args, found)]:
                 # Not ValueError, which the SDK would wrap in the name and the address of every Output on its way.
-                raise pulumi.RunError("\n".join(told))
+                raise pulumi.RunError("\n".join(messages))
             return args["deployment"]
 
         self.deployment = pulumi.Output.all(

@@ -1,4 +1,4 @@
-"""The managed policies of Karpenter's controller, as documents, and what its permissions are limited to."""
+"""The managed policies of Karpenter's controller, as documents, and the scope of its permissions."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ NODE_CLAIM_TAG = "karpenter.sh/nodeclaim"
 NODE_CLASS_TAG = "karpenter.k8s.aws/ec2nodeclass"
 CLUSTER_NAME_TAG = "eks:eks-cluster-name"
 REGION_TAG = "topology.kubernetes.io/region"
-"""Tags that Karpenter puts on what it makes, and by which it may change that and nothing else."""
+"""Tags that Karpenter sets on resources it creates. It may change only resources that have them."""
 
 
 @dataclass(frozen=True)
 class ControllerScope:
-    """One cluster in one region, the role of its nodes and its queue; all names are whole and plain."""
+    """The scope of the controller's permissions: one cluster in one region, the role of its nodes and its queue. Names are complete."""
 
     cluster: str
     account: str
@@ -34,7 +34,7 @@ class ControllerScope:
 
     @property
     def node_role_arn(self) -> str:
-        """The ARN of the role that nodes run as, with the path of the stack's roles."""
+        """The ARN of the role of the nodes, with the path of the stack's roles."""
         return role_arn(self.partition, self.account, self.node_role_name, self.iam_path)
 
     @property
@@ -48,28 +48,28 @@ class ControllerScope:
         return f"arn:{self.partition}:iam::{self.account}:instance-profile/*"
 
     def ec2(self, *kinds: str) -> list[str]:
-        """The ARNs of EC2 resources of some kinds in the region, those that are shared from another account among them."""
+        """Return the ARNs of EC2 resources of some kinds in the region, including those shared from another account."""
         return [f"arn:{self.partition}:ec2:{self.region}:*:{kind}/*" for kind in kinds]
 
     def ownerless(self, *kinds: str) -> list[str]:
-        """The ARNs of EC2 resources whose ARN has no account: images and snapshots."""
+        """Return the ARNs of EC2 resources whose ARN has no account: images and snapshots."""
         return [f"arn:{self.partition}:ec2:{self.region}::{kind}/*" for kind in kinds]
 
     def owned(self, tags: str) -> dict[str, str]:
-        """The condition that the cluster owns it: `tags` is aws:ResourceTag, what exists, or aws:RequestTag, what is being made."""
+        """Return the condition that the cluster owns a resource: aws:ResourceTag if it exists, aws:RequestTag while it is created."""
         return {f"{tags}/kubernetes.io/cluster/{self.cluster}": "owned"}
 
     def named(self) -> dict[str, str]:
-        """The condition that what is being made carries the cluster's name, under the key that EKS itself uses."""
+        """Return the condition that a resource being created has the cluster's name, under the key that EKS itself uses."""
         return {f"aws:RequestTag/{CLUSTER_NAME_TAG}": self.cluster}
 
     def regional(self, tags: str) -> dict[str, str]:
-        """The condition that it belongs to this region: instance profiles themselves belong to none."""
+        """Return the condition that a resource belongs to this region, which instance profiles themselves do not have."""
         return {f"{tags}/{REGION_TAG}": self.region}
 
 
 _MADE = ("fleet", "instance", "volume", "network-interface", "launch-template", "spot-instances-request")
-"""What a launch makes, all of which is tagged while it is made."""
+"""Kinds of resources that a launch creates. All are tagged at creation."""
 
 _LAUNCHES = ["ec2:RunInstances", "ec2:CreateFleet"]
 
@@ -78,9 +78,10 @@ _NEW = "aws:RequestTag"
 
 
 def node_lifecycle(scope: ControllerScope) -> PolicyDocument:
-    """The policy NodeLifecycle of Karpenter v1.14, statement by statement.
+    """Return the policy NodeLifecycle of Karpenter v1.14, statement by statement.
 
-    Machines are launched only with the cluster's tags, only from launch templates that have them, and ended only where they have them.
+    Instances are launched only with the cluster's tags and only from launch templates that have them. Only instances with them are
+    terminated.
     """
     return {"Version": VERSION, "Statement": [*_launching(scope), *_tagging(scope), _deletion(scope)]}
 
@@ -117,7 +118,7 @@ def _launching(scope: ControllerScope) -> list[Statement]:
 
 
 def _tagging(scope: ControllerScope) -> list[Statement]:
-    """Tags while something is made, and three tags on the cluster's own machines later, when their node is known."""
+    """Allow tags at creation, and three tags on the cluster's own instances later, when their node is known."""
     return [
         {
             "Sid": "AllowScopedResourceCreationTagging",
@@ -174,15 +175,15 @@ _DESCRIBED = (
 
 
 SPOT_ROLE = "SpotRole"
-"""The one policy that upstream does not have."""
+"""Name of the policy that upstream does not have."""
 
 _SPOT_SERVICE = "spot.amazonaws.com"
 
 
 def _spot_role(scope: ControllerScope) -> Statement:
-    """EC2 makes the account's role for Spot with the first launch of a Spot instance, if whoever launches may have it made.
+    """Allow the launch of the first Spot instance to create the account's role for Spot. EC2 creates it if the caller may create it.
 
-    docs/decisions/0024-ec2-makes-the-role-for-spot.md says why nobody else does.
+    docs/decisions/0024-ec2-makes-the-role-for-spot.md explains why nothing else creates it.
     """
     role = f"arn:{scope.partition}:iam::{scope.account}:role/aws-service-role/{_SPOT_SERVICE}/AWSServiceRoleForEC2Spot"
     return {
@@ -192,12 +193,12 @@ def _spot_role(scope: ControllerScope) -> Statement:
 
 
 def controller_policies(scope: ControllerScope) -> dict[str, PolicyDocument]:
-    """Karpenter v1.14's six policies for one cluster, and a seventh, by the part of their names that says what they are for.
+    """Return Karpenter v1.14's six policies for one cluster, and a seventh, by the part of their names that says what they are for.
 
-    Apart, as upstream has them: in one document they are over what IAM takes as soon as the cluster's name has 18 characters or so.
+    They are separate documents, as upstream: a single document exceeds IAM's limit once the cluster's name has about 18 characters.
     Source: website/content/en/v1.14/getting-started/getting-started-with-karpenter/cloudformation.yaml of aws/karpenter-provider-aws.
 
-    Raises ValueError for names so long that IAM would refuse a document.
+    Raises ValueError for names so long that IAM would reject a document.
     """
     documents = {
         "NodeLifecycle": node_lifecycle(scope),
@@ -226,7 +227,7 @@ def controller_policies(scope: ControllerScope) -> dict[str, PolicyDocument]:
 
 
 def _instance_profiles(scope: ControllerScope) -> list[Statement]:
-    """Instance profiles of the cluster's own node classes, and the one role that may be put into them."""
+    """Allow instance profiles of the cluster's own node classes, with no role but the nodes'."""
     profiles = scope.instance_profiles
     existing = {**scope.owned(_EXISTING), **scope.regional(_EXISTING)}
     new = {**scope.owned(_NEW), **scope.named(), **scope.regional(_NEW)}
@@ -256,7 +257,7 @@ def _instance_profiles(scope: ControllerScope) -> list[Statement]:
 
 
 def _discovery(scope: ControllerScope) -> list[Statement]:
-    """Reading what may be launched and at what price; nothing here changes anything."""
+    """Allow reading available machines and their prices. Nothing here changes anything."""
     return [
         {
             **_allow("AllowRegionalReadActions", [f"ec2:Describe{what}" for what in _DESCRIBED], "*"),

@@ -1,4 +1,4 @@
-"""A Karpenter EC2NodeClass: what the EC2 instances of NodePools are made of, and how close to one another they are."""
+"""A Karpenter EC2NodeClass: image, network, disks and placement of the EC2 instances of NodePools."""
 
 # No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types, and NotRequired as optional.
 import re
@@ -19,7 +19,7 @@ from flexspot.components.shared_args import checked_options, publish, refuse
 
 
 class KubeletArgs(TypedDict):
-    """Kubelet settings; bounds are those of Kubelet in the settings. A field that is left out keeps the image's value."""
+    """Kubelet settings. Bounds are those of Kubelet in the settings. A field that is omitted keeps the image's value."""
 
     max_pods: NotRequired[int | None]
     """Maximum pods per node. Default: as many as its network interfaces have addresses for."""
@@ -35,10 +35,10 @@ class KubeletArgs(TypedDict):
     """Resources reserved for system processes. Default: none."""
 
     eviction_hard: NotRequired[dict[str, str]]
-    """Hard eviction thresholds by signal, as an amount or a percentage; below one, pods are evicted at once. Default: the image's own."""
+    """Hard eviction thresholds by signal, as an amount or a percentage. Below one, pods are evicted at once. Default: the image's own."""
 
     eviction_soft: NotRequired[dict[str, str]]
-    """Soft eviction thresholds by signal, as an amount or a percentage; below one, pods are evicted after a grace period. Default: none."""
+    """Soft eviction thresholds by signal, as an amount or a percentage. Below one, pods are evicted after a grace period. Default: none."""
 
     eviction_soft_grace_period: NotRequired[dict[str, str]]
     """The grace period of each signal in `eviction_soft`. Default: none."""
@@ -50,22 +50,23 @@ class KubeletArgs(TypedDict):
     """Disk usage in percent at which it stops deleting them. Default: the kubelet's, 80."""
 
     cpu_cfs_quota: NotRequired[bool | None]
-    """Whether the kubelet enforces containers' CPU limits. Default: it does."""
+    """If true, the kubelet enforces CPU limits of containers. Default: the kubelet's, true."""
 
 
 class NodeBootstrapArgs(TypedDict):
-    """How nodes boot."""
+    """Kubelet settings and user data of nodes."""
 
     kubelet: NotRequired[KubeletArgs | None]
-    """Kubelet settings of the nodes. Default: nothing."""
+    """Kubelet settings of the nodes. Default: the image's own."""
 
     user_data: NotRequired[str | None]
-    """User data, merged with Karpenter's own: on AL2023 a NodeConfig, a script with #! or a MIME archive; on Bottlerocket TOML. Default:
-    none."""
+    """User data, merged with Karpenter's own. On AL2023: a NodeConfig, a script with #! or a MIME archive. On Bottlerocket: TOML.
+
+    Default: none."""
 
 
 def check_bootstrap(where: str, ami: str, args: NodeBootstrapArgs) -> None:
-    """Raises ValueError, beginning with `where`, for what Karpenter, the image or EC2 would refuse."""
+    """Raise ValueError, beginning with `where`, for values that Karpenter, the image or EC2 would reject."""
     kubelet, user_data = checked_options(f"{where}: kubelet", Kubelet, args.get("kubelet") or {}), args.get("user_data")
     if kubelet.pods_per_core is not None and ami.startswith("bottlerocket@"):
         refuse(
@@ -91,11 +92,11 @@ _FIELDS = {
     "image_gc_low_threshold_percent": "imageGCLowThresholdPercent",
     "cpu_cfs_quota": "cpuCFSQuota",
 }
-"""The fields of a kubelet as EC2NodeClass spells them."""
+"""EC2NodeClass's names of the kubelet's fields."""
 
 
 def bootstrap_spec(args: NodeBootstrapArgs) -> dict[str, Any]:
-    """The fields of an EC2NodeClass's spec. What is empty is left out."""
+    """Return the kubelet and user data fields of an EC2NodeClass's spec. Empty ones are omitted."""
     given: dict[str, Any] = {**(args.get("kubelet") or {})}
     kubelet = {_FIELDS[name]: value for name, value in given.items() if value is not None and value != {}}
     user_data = args.get("user_data")
@@ -113,7 +114,7 @@ class EfaPlacementGroupArgs(TypedDict):
     """The cluster's name."""
 
     pool: str
-    """The pool's name; the group serves it alone."""
+    """The pool's name. The group serves only this pool."""
 
     tags: dict[str, str]
     """Tags of the group."""
@@ -123,13 +124,14 @@ class EfaPlacementGroup(pulumi.ComponentResource):
     """A cluster placement group for the nodes of one pool, so that EFA traffic between them takes the shortest path.
 
     All nodes are in the zone of the first node, and launches fail more often there for lack of capacity: give the NodePool one zone. The
-    name is CLUSTER-POOL, unique in the account's region, cut with a hash at 255 characters. A different name replaces the group.
+    name
+    is CLUSTER-POOL, unique in the account's region, cut with a hash at 255 characters. A different name replaces the group.
 
     Raises ValueError for an empty cluster or pool name, before anything is registered.
     """
 
     name: pulumi.Output[str]
-    """The group's name, known once it is there."""
+    """The group's name, known once it exists."""
 
     def __init__(self, name: str, args: EfaPlacementGroupArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         for argument in ("cluster", "pool"):
@@ -149,7 +151,7 @@ class EfaPlacementGroup(pulumi.ComponentResource):
 
 
 class EksNodeDiskArgs(TypedDict):
-    """The volume with images, logs and ephemeral storage; bounds and defaults are those of EksNodeDisk in the settings."""
+    """The volume with images, logs and ephemeral storage. Bounds and defaults are those of EksNodeDisk in the settings."""
 
     boot_disk_gib: NotRequired[int]
     """Size of the volume, in GiB: 20 to 16384. Default: 200, and 30 with `local_nvme`."""
@@ -163,13 +165,13 @@ class EksNodeDiskArgs(TypedDict):
 
 
 class NodeClassArgs(EksNodeDiskArgs):
-    """What a node class has, whoever runs Karpenter. What is not `Input` is plain, because it shapes the object or is checked."""
+    """Arguments of node classes of Karpenter and of Auto Mode. Those that are not `Input` are plain, because they shape the object."""
 
     node_class: str
     """Name of the object, as NodePools refer to it."""
 
     cluster: str
-    """The cluster's name: the value of the tag karpenter.sh/discovery on its subnets and security groups."""
+    """The cluster's name, which is the value of the tag karpenter.sh/discovery on its subnets and security groups."""
 
     node_role: pulumi.Input[str]
     """Name, not ARN, of the nodes' IAM role."""
@@ -178,7 +180,7 @@ class NodeClassArgs(EksNodeDiskArgs):
     """Subnets of the nodes. Default: those tagged karpenter.sh/discovery with the cluster's name."""
 
     more_security_group_ids: NotRequired[list[pulumi.Input[str]]]
-    """Security groups of the nodes in addition to those that are discovered or named, such as EfaSecurityGroup's. Default: none."""
+    """Security groups of the nodes, such as EfaSecurityGroup's, in addition to those that are discovered or named. Default: none."""
 
     efa_interfaces: NotRequired[int]
     """Number of EFA interfaces per node, equal to its machine's network cards (p5.48xlarge 32, p4d.24xlarge 4, g6.8xlarge 1). Default: 0.
@@ -195,15 +197,17 @@ class NodeClassArgs(EksNodeDiskArgs):
     """Capacity reservations that nodes may use, such as cr-0a1b2c3d4e5f60718. Default: none."""
 
     reservation_tags: NotRequired[dict[str, str]]
-    """Tags of the capacity reservations that nodes may use; Karpenter takes `*` for any value. Cannot be combined with ids. Default:
-    none."""
+    """Tags of the capacity reservations that nodes may use. Karpenter accepts `*` for any value. Cannot be combined with ids.
+
+    Default: none."""
 
     reservation_owner: NotRequired[str | None]
-    """The account that owns the reservations, 12 digits; only with tags. Default: any."""
+    """The account that owns the reservations, 12 digits. Only with tags. Default: any."""
 
     tags: dict[str, str]
-    """Tags of the instances, volumes, network interfaces and launch templates. Karpenter adds its own, including Name; in Auto Mode the
-    cluster's role must allow it to set them."""
+    """Tags of the instances, volumes, network interfaces and launch templates. Karpenter adds its own, including Name.
+
+    In Auto Mode the cluster's role must allow EKS to set them."""
 
     labels: NotRequired[dict[str, str]]
     """Labels of the object. Default: none."""
@@ -216,19 +220,19 @@ class Ec2NodeClassArgs(NodeClassArgs, NodeBootstrapArgs):
     """Image alias with its release: al2023@v20260903 or bottlerocket@1.65.0. GPU machines get its NVIDIA variant automatically."""
 
     allow_latest_ami: NotRequired[bool]
-    """Whether `ami` may be `@latest`, with which every image release replaces the nodes. Default: False."""
+    """If true, `ami` may be `@latest`, with which every image release replaces the nodes. Default: False."""
 
     security_group_ids: NotRequired[list[pulumi.Input[str]]]
-    """Security groups of the nodes. Default: as for subnets."""
+    """Security groups of the nodes. Default: those tagged karpenter.sh/discovery with the cluster's name."""
 
     zones: NotRequired[list[str]]
-    """Zones in which nodes may start, as in the NodePool; a capacity block needs exactly one. Default: the zones of the subnets."""
+    """Zones in which nodes may start, as in the NodePool. A capacity block needs exactly one. Default: the zones of the subnets."""
 
     kms_key: NotRequired[pulumi.Input[str] | None]
     """ARN, id or alias of the key that encrypts the volumes. Default: the account's EBS key."""
 
     local_nvme: NotRequired[bool]
-    """Whether the machine's own NVMe disks, as one RAID 0, replace the volume for images, logs and ephemeral storage.
+    """If true, the machine's own NVMe disks, as one RAID 0, replace the volume for images, logs and ephemeral storage.
 
     Default: False."""
 
@@ -240,15 +244,16 @@ class Ec2NodeClassArgs(NodeClassArgs, NodeBootstrapArgs):
 _OBJECT_NAME = re.compile(r"(?=.{1,253}$)[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*")
 
 MOST_INTERFACES = 150
-"""So many networkInterfaces Karpenter's definition of EC2NodeClass takes (v1.14.1)."""
+"""Most networkInterfaces in Karpenter's definition of EC2NodeClass (v1.14.1)."""
 
 _ALIAS_LENGTH = 30
-"""Karpenter's definition of EC2NodeClass takes no longer alias."""
+"""Longest alias in Karpenter's definition of EC2NodeClass."""
 
 EBS_CLUSTER_TAG = "ebs.csi.aws.com/cluster-name"
-"""The tag by which the EBS driver may attach volumes to an instance: AmazonEBSCSIDriverEKSClusterScopedPolicy asks for it, or for
-eks:cluster-name, which EKS gives to the nodes of its own groups, or since its v2 for eks:eks-cluster-name, which Karpenter writes. All of
-them say the same; this one holds with each version of the policy.
+"""The tag by which the EBS driver may attach volumes to an instance. Its value is the cluster's name.
+
+AmazonEBSCSIDriverEKSClusterScopedPolicy requires it, or eks:cluster-name, which EKS sets on the nodes of its own groups, or since its v2
+eks:eks-cluster-name, which Karpenter sets. All mean the same. This one works with each version of the policy.
 https://docs.aws.amazon.com/aws-managed-policy/latest/reference/AmazonEBSCSIDriverEKSClusterScopedPolicy.html (v1, read 2026-11-24); v2 is
 the document in moto 5.2.5"""
 
@@ -263,10 +268,10 @@ _RESERVED_PREFIXES = ("kubernetes.io/cluster", "aws:")
 
 
 def check_node_class(name: str, args: Ec2NodeClassArgs) -> Gp3Volume:
-    """The volume of a node class that can be made.
+    """Return the volume of a valid node class.
 
-    Raises ValueError for what cannot be, or what no policy lets through: beginning with the rule's name where a policy has one, and naming
-    the argument, its value, what is allowed and the next step. Values that may be Outputs are not looked at.
+    Raises ValueError if the class is invalid or a policy would reject it. The message begins with the rule's name if a policy has one, and
+    names the argument, its value, what is allowed and the next step. Values that may be Outputs are not checked.
     """
     where = f"Ec2NodeClass {name}"
     if not _OBJECT_NAME.fullmatch(args["node_class"]):
@@ -282,7 +287,7 @@ def check_node_class(name: str, args: Ec2NodeClassArgs) -> Gp3Volume:
 
 
 def check_own_tags(where: str, args: NodeClassArgs, setters: str, reserved: tuple[str, ...], prefixes: tuple[str, ...]) -> None:
-    """Raises ValueError, beginning with `where`, for empty keys and for those that others set."""
+    """Raise ValueError, beginning with `where`, for empty keys and for those that others set."""
     for key in sorted(args["tags"]):
         if key in reserved or key.startswith(prefixes) or not key:
             own = ", ".join((*reserved, *(f"{prefix}..." for prefix in prefixes)))
@@ -290,7 +295,7 @@ def check_own_tags(where: str, args: NodeClassArgs, setters: str, reserved: tupl
 
 
 def check_efa(where: str, args: NodeClassArgs) -> None:
-    """Raises ValueError, beginning with `where`, for interfaces that no machine has."""
+    """Raise ValueError, beginning with `where`, for interfaces that no machine has."""
     most, efa, first = MOST_INTERFACES - 1, args.get("efa_interfaces") or 0, args.get("efa_first_card") or 0
     if not 0 <= efa <= most:
         allowed = f"it is the number of the machine's network cards with EFA, and beside one with an address there is room for {most}"
@@ -336,7 +341,7 @@ def _check_reservation(where: str, args: Ec2NodeClassArgs) -> None:
 
 
 def check_reservations(where: str, args: NodeClassArgs) -> None:
-    """Raises ValueError, beginning with `where`, for reservations that are named in two ways or by nothing that is one."""
+    """Raise ValueError, beginning with `where`, for reservations given both by id and by tags, and for invalid ids or owners."""
     ids, tags, owner = args.get("reservation_ids") or [], args.get("reservation_tags") or {}, args.get("reservation_owner")
     if ids and tags:
         problem = "it stands beside reservation_tags, and a pool has one of them"
@@ -349,7 +354,7 @@ def check_reservations(where: str, args: NodeClassArgs) -> None:
 
 
 def node_class_spec(args: Ec2NodeClassArgs, volume: Gp3Volume) -> dict[str, Any]:
-    """The spec of a node class that has passed its checks. What is empty is left out.
+    """Return the spec of a node class that has passed its checks. Empty fields are omitted.
 
     Source: the definition of EC2NodeClass, karpenter.k8s.aws/v1 of Karpenter's AWS provider v1.14.1.
     """
@@ -362,8 +367,9 @@ def node_class_spec(args: Ec2NodeClassArgs, volume: Gp3Volume) -> dict[str, Any]
         "securityGroupSelectorTerms": (groups or discovered) + id_terms(args.get("more_security_group_ids")),
         "blockDeviceMappings": _block_devices(args, volume),
         **({"instanceStorePolicy": "RAID0"} if args.get("local_nvme") else {}),
-        # What the API server would fill in, so that nothing shows as a change in a later preview. A hop limit of 1 keeps the node's
-        # credentials from pods, which have a hop more.
+        # The API server's defaults, so that a later preview shows no change. A hop limit of 1 keeps the node's credentials from pods, which
+        # are
+        # one hop further away.
         "metadataOptions": {
             "httpEndpoint": "enabled",
             "httpProtocolIPv6": "disabled",
@@ -372,7 +378,7 @@ def node_class_spec(args: Ec2NodeClassArgs, volume: Gp3Volume) -> dict[str, Any]
         },
         **bootstrap_spec(args),
         "detailedMonitoring": False,
-        # EC2 gives no public address to an instance with several interfaces, and refuses the question.
+        # EC2 gives no public address to an instance with several interfaces, and rejects the field.
         **({"networkInterfaces": interfaces} if interfaces else {"associatePublicIPAddress": False}),
         **where_nodes_are(args, "ownerID"),
         "tags": dict(sorted({**args["tags"], EBS_CLUSTER_TAG: args["cluster"]}.items())),
@@ -380,17 +386,17 @@ def node_class_spec(args: Ec2NodeClassArgs, volume: Gp3Volume) -> dict[str, Any]
 
 
 def id_terms(written: list[pulumi.Input[str]] | None) -> list[dict[str, Any]]:
-    """A selector term for each id. Known ids are sorted: the order in which they are written decides nothing."""
+    """Return a selector term for each id. Ids that are known are sorted, because their order has no meaning."""
     ids: list[Any] = written or []
     known = all(isinstance(each, str) for each in ids)
     return [{"id": each} for each in (sorted(ids) if known else ids)]
 
 
 def _block_devices(args: Ec2NodeClassArgs, volume: Gp3Volume) -> list[dict[str, Any]]:
-    """The node's volumes, all gp3, encrypted and deleted with it.
+    """Return the node's volumes, all gp3, encrypted and deleted with it.
 
-    AL2023 has one, its root. Bottlerocket has its system on /dev/xvda, 4 GiB as Karpenter's own default has it, and images, logs and pods'
-    ephemeral storage on /dev/xvdb (pkg/providers/amifamily/bottlerocket.go).
+    AL2023 has one, its root. Bottlerocket has its system on /dev/xvda, with 4 GiB as in Karpenter's default. Its images, logs and pods'
+    ephemeral storage are on /dev/xvdb (pkg/providers/amifamily/bottlerocket.go).
     """
     common: dict[str, Any] = {"volumeType": "gp3", "encrypted": True, "deleteOnTermination": True}
     if (key := args.get("kms_key")) is not None:
@@ -402,11 +408,11 @@ def _block_devices(args: Ec2NodeClassArgs, volume: Gp3Volume) -> list[dict[str, 
 
 
 def efa_layout(args: NodeClassArgs) -> list[dict[str, Any]]:
-    """One interface with an address, and EFA-only interfaces, which need none, one on each network card that takes one; none without EFA.
+    """Return one interface with an address and an EFA-only interface, which needs none, on each card that supports EFA. Empty without EFA.
 
-    The fields are those of a node class of Karpenter's and of Auto Mode's.
+    The fields are the same in node classes of Karpenter and of Auto Mode.
 
-    The first card has both, at device index 0 and 1, where it takes an EFA interface; on every other that is at device index 0.
+    If the first card supports EFA, it has both, at device index 0 and 1. On every other card the EFA-only interface is at device index 0.
     Source: EC2 User Guide, "Maximize network bandwidth on Amazon EC2 instances with multiple network cards" (efa-acc-inst-types, read
     2026-11-24), and EKS User Guide, "Manage EFA devices on Amazon EKS".
     """
@@ -423,7 +429,7 @@ def efa_layout(args: NodeClassArgs) -> list[dict[str, Any]]:
 
 
 def where_nodes_are(args: NodeClassArgs, owner_field: str) -> dict[str, Any]:
-    """The fields for the placement group and the reservations: a term for each id, or one with all the tags and the owner."""
+    """Return the fields for the placement group and the reservations: a term for each id, or one with all the tags and the owner."""
     tags, account, group = args.get("reservation_tags"), args.get("reservation_owner"), args.get("placement_group")
     owner: dict[str, Any] = {} if account is None else {owner_field: account}
     by_id = [{"id": each} for each in sorted(set(args.get("reservation_ids") or []))]
@@ -439,20 +445,24 @@ KIND = "EC2NodeClass"
 
 
 def ec2_node_class_ref(node_class: str) -> NodeClassRef:
-    """How a NodePool refers to the EC2NodeClass of that name."""
+    """Return a NodePool's reference to the EC2NodeClass of that name."""
     return {"group": GROUP, "kind": KIND, "name": node_class}
 
 
 class Ec2NodeClass(pulumi.ComponentResource):
     """Image, network, disks and identity of the nodes of one or more NodePools.
 
-    The image is pinned; volumes are gp3, encrypted and deleted with their node; the metadata service requires a token and is not reachable
-    from pods; nodes have no public address. With `efa_interfaces` every node has its EFA interfaces whether or not a pod requests them, and
-    the pool's nodes need the label of GpuPlugins' EFA plugin. A changed image, disk, network or tag is drift: nodes are replaced as the
-    NodePool's budgets allow.
+    The image is pinned. Volumes are gp3, encrypted and deleted with their node. The metadata service requires a token and is not reachable
+    from
+    pods. Nodes have no public address. With `efa_interfaces` every node has its EFA interfaces whether or not a pod requests them, and the
+    pool's nodes need the label of GpuPlugins' EFA plugin. A changed image, disk, network or tag is drift: nodes are replaced as the
+    NodePool's
+    budgets allow.
 
     Raises ValueError, before anything is registered: for an unpinned image under the rule ami-not-pinned, for a capacity block without its
-    zone under capacity-block-without-zone, and for what Karpenter or EC2 would refuse. Nothing here was launched in AWS.
+    zone
+    under capacity-block-without-zone, and for values that Karpenter or EC2 would reject. This component has not been used in a live
+    account.
     """
 
     name: pulumi.Output[str]

@@ -1,4 +1,4 @@
-"""How the cluster hears that AWS takes machines back: by Karpenter's queue, or the Node Termination Handler without Karpenter."""
+"""Interruption notices of AWS: Karpenter's queue, and the Node Termination Handler for node groups without Karpenter."""
 
 # No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types, and NotRequired as optional.
 import json
@@ -13,7 +13,7 @@ from flexspot.components.in_cluster import chart_release
 from flexspot.components.shared_args import publish
 
 RETENTION_SECONDS = 300
-"""Of Karpenter's template: a warning is two minutes ahead at most, so an older message is of a machine that is gone."""
+"""Retention in Karpenter's template. A warning comes at most two minutes ahead, so an older message is about a machine that is gone."""
 
 TARGET_ID = "KarpenterInterruptionQueueTarget"
 
@@ -28,16 +28,16 @@ EVENTS: dict[str, tuple[str, str]] = {
 
 
 class InterruptionQueueArgs(TypedDict):
-    """Arguments of InterruptionQueue; all are plain, so that a preview shows the policy whole."""
+    """Arguments of InterruptionQueue. All are plain, so that a preview shows the policy in full."""
 
     cluster: str
-    """The cluster's name, 1 to 100 characters; the queue has the same name, cut with a hash of the whole above 80."""
+    """The cluster's name, 1 to 100 characters. The queue has the same name. Above 80 characters it is cut, with a hash of the whole."""
 
     account: str
     """Id of the cluster's account: 12 digits, in quotes."""
 
     region: str
-    """The cluster's region, such as us-east-1; everything is created there, whatever the provider's own region is."""
+    """The cluster's region, such as us-east-1. Everything is created there, regardless of the provider's region."""
 
     tags: dict[str, str]
     """Tags of the queue and the rules."""
@@ -49,14 +49,16 @@ class InterruptionQueueArgs(TypedDict):
 class InterruptionQueue(pulumi.ComponentResource):
     """An SQS queue, and five EventBridge rules that send it the events that Karpenter needs about its machines.
 
-    Without it Karpenter learns of a Spot interruption only when the machine is gone, and the two minutes in which jobs could save their
-    work are lost. The rules match the events of all machines in the account and region, because EventBridge does not know clusters;
-    Karpenter drops events of other machines. Rebalance recommendations only become events of the node; Karpenter does not drain for them.
+    Without it Karpenter notices a Spot interruption only when the machine is gone, and the two minutes in which jobs could save their work
+    are
+    lost. The rules match the events of all machines in the account and region, because EventBridge does not know clusters. Karpenter drops
+    events of other machines. Rebalance recommendations only become events of the node; Karpenter does not drain for them.
 
     Messages are encrypted with SQS's own key (with a KMS key EventBridge would need a grant on it), and plain HTTP is denied.
 
-    Raises ValueError for a name, account, partition or region that AWS would refuse, and a region of another partition. The path from rule
-    to queue is tested against moto, not against a live account.
+    Raises ValueError for a name, account, partition or region that AWS would reject, and a region of another partition. The path from rule
+    to
+    queue is tested against moto, not against a live account.
     """
 
     queue_name: pulumi.Output[str]
@@ -105,7 +107,7 @@ class InterruptionQueue(pulumi.ComponentResource):
                     region=args["region"],
                     arn=queue.arn,
                     target_id=TARGET_ID,
-                    # What is sent before AWS may write to the queue would be lost.
+                    # Messages sent before AWS may write to the queue would be lost.
                     opts=pulumi.ResourceOptions(parent=self, depends_on=[policy]),
                 )
             )
@@ -116,7 +118,7 @@ class InterruptionQueue(pulumi.ComponentResource):
 
 
 def queue_policy(queue_arn: str) -> PolicyDocument:
-    """Who may write to the queue, as in Karpenter v1.14's template, which has no condition on the source of what is sent."""
+    """Return the queue's resource policy, as in Karpenter v1.14's template, which has no condition on the source of messages."""
     return {
         "Version": VERSION,
         "Id": "EC2InterruptionPolicy",
@@ -140,13 +142,16 @@ def queue_policy(queue_arn: str) -> PolicyDocument:
 
 
 def event_patterns() -> dict[str, dict[str, list[str]]]:
-    """What each rule matches, by the part of its name that says what it is for."""
+    """Return the event pattern of each rule, by the part of its name that says what it is for."""
     return {event: {"source": [source], "detail-type": [detail_type]} for event, (source, detail_type) in EVENTS.items()}
 
 
 CHART = "oci://public.ecr.aws/aws-ec2/helm/aws-node-termination-handler"
 HANDLER_VERSION = "0.27.1"
-"""With the handler's version 1.25.1. Source: config/helm/aws-node-termination-handler/Chart.yaml of aws/aws-node-termination-handler."""
+"""Chart version with the handler's version 1.25.1.
+
+Source: config/helm/aws-node-termination-handler/Chart.yaml of aws/aws-node-termination-handler.
+"""
 
 RULE = "termination-handler-beside-karpenter"
 
@@ -158,31 +163,34 @@ class NodeTerminationHandlerArgs(TypedDict):
     """Arguments of NodeTerminationHandler."""
 
     karpenter_queue: NotRequired[str | None]
-    """Name of Karpenter's interruption queue; the handler is rejected beside one. Default: the cluster has no Karpenter."""
+    """Name of Karpenter's interruption queue. The handler is rejected if there is one. Default: the cluster has no Karpenter."""
 
     node_selector: NotRequired[dict[str, str]]
-    """Labels of the nodes to watch; at least one. Default: Spot nodes of EKS managed node groups."""
+    """Labels of the nodes to watch, at least one. Default: Spot nodes of EKS managed node groups."""
 
     drain_on_rebalance: NotRequired[bool]
-    """Whether to drain a node when AWS only recommends moving away from it. Default: False, the node is left alone."""
+    """If true, a node is also drained when AWS only recommends moving away from it. Default: False."""
 
 
 class NodeTerminationHandler(pulumi.ComponentResource):
-    """A DaemonSet that watches its node's metadata service for interruptions and drains the node, for node groups without Karpenter.
+    """A DaemonSet that watches each node's metadata service for interruptions and drains the node, for node groups without Karpenter.
 
-    Managed node groups drain Spot nodes by themselves; this is for self-managed groups, and for draining on a rebalance recommendation or
-    before scheduled maintenance. Beside Karpenter both would drain the same nodes without knowing of each other, and Karpenter's
-    documentation says to remove it.
+    Managed node groups drain Spot nodes by themselves. This is for self-managed groups, and for draining on a rebalance recommendation or
+    before scheduled maintenance. Together with Karpenter both would drain the same nodes without coordination, and Karpenter's
+    documentation
+    says to remove it.
 
     It reads the metadata service, not a queue, so it needs no rules, no queue and no AWS permissions. It runs on the host's network, so a
-    hop limit of 1 does not stop it.
+    hop
+    limit of 1 does not stop it.
 
-    Raises ValueError beside Karpenter's queue, under the name of the policy's rule, and for an empty selector. The values are those of the
-    chart's templates; no release was made in a live cluster.
+    Raises ValueError if there is a queue of Karpenter, under the name of the policy's rule, and for an empty selector. The values are those
+    of
+    the chart's templates. The release has not been installed in a live cluster.
     """
 
     version: pulumi.Output[str]
-    """The chart's version that is installed."""
+    """The installed version of the chart."""
 
     def __init__(self, name: str, args: NodeTerminationHandlerArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         node_selector = args.get("node_selector", SPOT_NODES)
@@ -210,10 +218,10 @@ class NodeTerminationHandler(pulumi.ComponentResource):
                 "enableRebalanceMonitoring": False,
                 "enableRebalanceDraining": drain_on_rebalance,
                 "useHostNetwork": True,
-                # PodSecurityPolicy is gone from Kubernetes.
+                # Kubernetes no longer has PodSecurityPolicy.
                 "rbac": {"pspEnabled": False},
                 "nodeSelector": node_selector,
-                # GPU nodes and nodes of one class are tainted, and are those that matter.
+                # GPU nodes and nodes of one class have taints, and are the ones that matter.
                 "tolerations": [{"operator": "Exists"}],
             },
             pulumi.ResourceOptions(parent=self),

@@ -1,4 +1,4 @@
-"""Karpenter NodePools: of machines with GPUs or other accelerators, and for work without GPUs."""
+"""Karpenter NodePools: for machines with GPUs or other accelerators, and for work without GPUs."""
 
 # No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types, and NotRequired as optional.
 import re
@@ -27,27 +27,27 @@ from flexspot.components.shared_args import NodeTaint, publish
 
 
 def written_taint(taint: NodeTaint) -> dict[str, str]:
-    """A taint without its value where that is empty: NodePool's definition has a pattern for values that an empty one does not match."""
+    """Return a taint without its value if that is empty. An empty value does not match the pattern in NodePool's definition."""
     named = {"key": taint["key"], "effect": taint["effect"]}
     return {"key": taint["key"], "value": taint["value"], "effect": taint["effect"]} if taint["value"] else named
 
 
 def startup_taints(taints: Iterable[NodeTaint]) -> dict[str, list[dict[str, str]]]:
-    """The field of a node template; none where there are no taints, as the server drops an empty list."""
+    """Return the field of a node template, or no field if there are no taints, because the server drops an empty list."""
     written = [written_taint(taint) for taint in taints]
     return {"startupTaints": written} if written else {}
 
 
 def owner_metadata(owner_labels: dict[str, str]) -> dict[str, Any]:
-    """The metadata of a NodePool's template; nothing for no labels. A change of it is drift of the nodes that are there.
+    """Return the metadata of a NodePool's template, empty without labels. A change is drift of the existing nodes.
 
-    Karpenter lets pods select by such labels, too; nothing here does.
+    Karpenter also lets pods select nodes by such labels. Nothing here does.
     """
     return {"metadata": {"labels": dict(sorted(owner_labels.items()))}} if owner_labels else {}
 
 
 class NodeClassRef(TypedDict):
-    """The node class that gives the pool's nodes their image, network and disks: Karpenter's group, kind and name."""
+    """The node class that gives the pool's nodes their image, network and disks."""
 
     group: str
     """The API group, such as karpenter.k8s.aws."""
@@ -66,32 +66,34 @@ class QuietHours(TypedDict):
     """Start of the period: a cron expression with five fields, such as `0 8 * * mon-fri`, or one word such as `@daily`."""
 
     hours: int
-    """Length in hours; at least 1."""
+    """Length in hours, at least 1."""
 
 
 class GpuNodePoolArgs(TypedDict):
-    """Arguments of GpuNodePool; all are plain because they shape the pool."""
+    """Arguments of GpuNodePool. All are plain because they shape the pool."""
 
     pool: str
     """The NodePool's name."""
 
     machines: list[str]
-    """Instance types, such as g6.xlarge; at least one."""
+    """Instance types, such as g6.xlarge. At least one."""
 
     instance_families: NotRequired[list[str]]
-    """Instance families of the machines, such as g6: a second restriction besides `machines`. Default: no restriction."""
+    """Instance families of the machines, such as g6, as a second restriction in addition to `machines`. Default: no restriction."""
 
     gpus_per_node: NotRequired[int | None]
     """GPUs per machine, as karpenter.k8s.aws/instance-gpu-count, or devices of `resource`, as ...-accelerator-count. Default: no
     restriction."""
 
     resource: NotRequired[str]
-    """The resource by which pods request the accelerators: nvidia.com/gpu or aws.amazon.com/neuron. The limit and the taint use it, too.
+    """The resource by which pods request the accelerators: nvidia.com/gpu or aws.amazon.com/neuron. The limit and the taint also use it.
+
     Default: nvidia.com/gpu."""
 
     instance_labels: NotRequired[str]
-    """Prefix of the label keys with which Karpenter describes a machine; eks.amazonaws.com/instance- in EKS Auto Mode. Default:
-    karpenter.k8s.aws/instance-."""
+    """Prefix of the label keys with which Karpenter describes a machine. In EKS Auto Mode: eks.amazonaws.com/instance-.
+
+    Default: karpenter.k8s.aws/instance-."""
 
     capacity_types: list[str]
     """Values of karpenter.sh/capacity-type, in Karpenter's terms: spot, on-demand, reserved."""
@@ -101,7 +103,7 @@ class GpuNodePoolArgs(TypedDict):
     class's subnets."""
 
     node_labels: dict[str, str]
-    """Single-valued requirements: labels that a node has before it boots, so that pods can select them."""
+    """Requirements with one value. Nodes have these labels before they boot, so that pods can select them."""
 
     owner_labels: NotRequired[dict[str, str]]
     """Labels of its nodes that identify their owner in reports. Default: none."""
@@ -110,10 +112,10 @@ class GpuNodePoolArgs(TypedDict):
     """Labels of the NodePool object."""
 
     taints: list[NodeTaint]
-    """Taints of the nodes; one of them must be on `resource`."""
+    """Taints of the nodes. One of them must be on `resource`."""
 
     startup_taints: NotRequired[list[NodeTaint]]
-    """Taints that something on the node, such as a storage driver, removes once it is ready; an empty value means none.
+    """Taints that something on the node, such as a storage driver, removes once it is ready. An empty value means none.
 
     Pods need not tolerate them. If nothing removes a taint, no pod can ever run on the node. Default: none."""
 
@@ -133,13 +135,13 @@ class GpuNodePoolArgs(TypedDict):
     """Seconds without work after which a node is removed."""
 
     consolidates: bool
-    """Whether half-empty nodes are also removed, one in ten at a time, by moving their pods."""
+    """If true, half-empty nodes are also removed, one in ten at a time, by moving their pods."""
 
     quiet_hours: NotRequired[list[QuietHours]]
     """Periods without voluntary removals; interruptions, expiry and manual deletions continue. Default: none."""
 
     expire_after_seconds: NotRequired[int | None]
-    """Age in seconds at which a node is drained, whatever runs on it and whatever the budgets say. Default: never."""
+    """Age in seconds at which a node is drained, regardless of running work and budgets. Default: never."""
 
     termination_grace_seconds: NotRequired[int | None]
     """Seconds after which a drain is forced to end, despite PodDisruptionBudgets and karpenter.sh/do-not-disrupt.
@@ -147,7 +149,7 @@ class GpuNodePoolArgs(TypedDict):
     Default: a drain waits for its pods."""
 
     weight: NotRequired[int | None]
-    """Priority among the pools that a pod may run on, 1 to 100; the highest goes first. Default: after all pools with a weight."""
+    """Priority among the pools that a pod may run on, 1 to 100. The highest is used first. Default: after all pools with a weight."""
 
     node_class: NodeClassRef
     """The node class."""
@@ -156,7 +158,7 @@ class GpuNodePoolArgs(TypedDict):
 TAINT_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
 _CRON_WORD = re.compile(r"@(annually|yearly|monthly|weekly|daily|midnight|hourly)")
-"""A schedule in a word, as NodePool's own pattern has it."""
+"""A schedule of one word, as in NodePool's own pattern."""
 
 Complain = Callable[[str, object, str, str], None]
 
@@ -164,9 +166,9 @@ _BY_RESOURCE = {each.resource: each for each in ON_EC2}
 
 
 def check_gpu_pool(name: str, args: GpuNodePoolArgs) -> None:
-    """Raises ValueError for a pool that cannot be safe or cannot be.
+    """Raise ValueError for a pool that is unsafe or impossible.
 
-    The message begins with the rule's name where a policy has one, else it names the input, its value, what is allowed and the next step.
+    The message begins with the rule's name if a policy has one. Otherwise it names the input, its value, what is allowed and the next step.
     """
     where = f"GpuNodePool {name}"
 
@@ -203,7 +205,7 @@ def _check_machines(where: str, args: GpuNodePoolArgs, complain: Complain) -> No
         for machine in args["machines"]:
             if machine.partition(".")[0] not in families:
                 allowed = f"instance_families allow {', '.join(sorted(families))}"
-                complain("machines", f"with {machine}", allowed, "add its family, or leave it out")
+                complain("machines", machine, allowed, "add its family, or leave it out")
     count = args.get("gpus_per_node")
     accelerator = _accelerator(args)
     for machine in _known(args):
@@ -218,7 +220,7 @@ def _check_offers(args: GpuNodePoolArgs, complain: Complain) -> None:
     known = list(facts_of("eks"))
     for each in args["capacity_types"] or ["none"]:
         if each not in known:
-            complain("capacity_types", f"with {each}", f"Karpenter has {', '.join(known)}", "use one of these")
+            complain("capacity_types", each, f"Karpenter has {', '.join(known)}", "use one of these")
     if (weight := args.get("weight")) is not None and not 1 <= weight <= 100:  # noqa: PLR2004 -- Karpenter's own bounds
         complain("weight", weight, "Karpenter takes 1 to 100", "use one of these")
 
@@ -235,7 +237,7 @@ def _check_taints(where: str, args: GpuNodePoolArgs, complain: Complain) -> None
     kept = {taint["key"] for taint in args["taints"]}
     for taint in args.get("startup_taints", []):
         if taint["key"] in kept:
-            complain("startup_taints", f"with {taint['key']}", "a startup taint is taken off, those in taints stay", "keep one of the two")
+            complain("startup_taints", taint["key"], "a startup taint is taken off, those in taints stay", "keep one of the two")
 
 
 def _check_times(args: GpuNodePoolArgs, complain: Complain) -> None:
@@ -255,7 +257,7 @@ def _check_times(args: GpuNodePoolArgs, complain: Complain) -> None:
 
 
 def _known(args: GpuNodePoolArgs) -> list[Machine]:
-    """The pool's machines that the catalog has; what it does not have cannot be counted."""
+    """Return the pool's machines that are in the catalog. The GPUs of others are unknown."""
     catalog = machines_of(Vendor.AWS)
     return [machine for name in args["machines"] if (machine := catalog.get(name)) and machine.gpu]
 
@@ -274,11 +276,12 @@ _FAMILY = "family"
 class GpuNodePool(pulumi.ComponentResource):
     """A NodePool whose nodes exist only while pods need them: from zero, up to a ceiling, and removed when empty.
 
-    Empty nodes are all removed at once: with Karpenter's default budget of 10 % a handful would go one after the other. Drift never takes
-    nodes from running work, nor do expiry or consolidation unless `expire_after_seconds` or `consolidates` say so.
+    Empty nodes are all removed at once. With Karpenter's default budget of 10 % a handful would be removed one after the other. Drift never
+    removes nodes from running work, nor do expiry or consolidation unless `expire_after_seconds` or `consolidates` say so.
 
-    Raises ValueError, before anything is registered: under the name of its rule for what a policy would stop (a ceiling below one, a GPU
-    ceiling that the others make unreachable, no taint on `resource`), and for what Karpenter would refuse.
+    Raises ValueError, before anything is registered. Under the name of its rule for a pool that a policy would reject: a ceiling below one,
+    a
+    GPU ceiling that the others make unreachable, or no taint on `resource`. Also for values that Karpenter would reject.
     """
 
     name: pulumi.Output[str]
@@ -322,7 +325,7 @@ def _node(args: GpuNodePoolArgs) -> dict[str, Any]:
 
 
 def _requirements(args: GpuNodePoolArgs) -> dict[str, list[str]]:
-    """The allowed values of each label. How many GPUs and which family are asked of machines here, and not of pods by `node_labels`."""
+    """Return the allowed values of each label. GPU count and family restrict machines here. They are not labels that pods select by."""
     taken = {CAPACITY_TYPE_LABEL: args["capacity_types"], INSTANCE_TYPE_LABEL: args["machines"]}
     if zones := args.get("zones"):
         taken[zone_label(zones)] = sorted(zones)
@@ -339,7 +342,7 @@ def _disruption(args: GpuNodePoolArgs) -> dict[str, Any]:
     return {
         "consolidationPolicy": "WhenEmptyOrUnderutilized" if moves else "WhenEmpty",
         "consolidateAfter": f"{args['idle_seconds']}s",
-        # Of several that apply at once, Karpenter takes the strictest.
+        # Karpenter uses the strictest of all budgets that apply at once.
         "budgets": [
             {"nodes": "100%", "reasons": ["Empty"]},
             {"nodes": "10%" if moves else "0", "reasons": ["Underutilized"]},
@@ -352,7 +355,7 @@ def _disruption(args: GpuNodePoolArgs) -> dict[str, Any]:
 _HYPERVISOR, _CPU = "hypervisor", "cpu"
 
 _NITRO = "nitro"
-"""Which the images and Karpenter's network limits are for. Bare metal has none, and costs more."""
+"""The hypervisor that the images and Karpenter's network limits are for. Bare metal has none, and costs more."""
 
 
 class CpuNodePoolArgs(TypedDict):
@@ -368,10 +371,10 @@ class CpuNodePoolArgs(TypedDict):
     """Labels of its nodes that identify their owner in reports. Default: none."""
 
     max_vcpu: int
-    """Maximum vCPU; at least 1."""
+    """Maximum vCPU, at least 1."""
 
     max_memory_gib: int
-    """Maximum memory in GiB; at least 1."""
+    """Maximum memory in GiB, at least 1."""
 
     node_class: NodeClassRef
     """The node class."""
@@ -383,7 +386,7 @@ class CpuNodePoolArgs(TypedDict):
     """Taints that something on the node, such as a storage driver, removes once it is ready. Default: none."""
 
     capacity_types: NotRequired[list[str]]
-    """Values of karpenter.sh/capacity-type. Default: spot and on-demand; Karpenter tries spot first."""
+    """Values of karpenter.sh/capacity-type. Default: spot and on-demand. Karpenter tries spot first."""
 
     idle_seconds: NotRequired[int]
     """Seconds after which a node that is not needed is removed. Default: 60."""
@@ -392,12 +395,13 @@ class CpuNodePoolArgs(TypedDict):
     """Age in hours at which a node is drained. Default: 720, 30 days."""
 
     instance_labels: NotRequired[str]
-    """Prefix of the label keys with which Karpenter describes a machine; eks.amazonaws.com/instance- in EKS Auto Mode. Default:
-    karpenter.k8s.aws/instance-."""
+    """Prefix of the label keys with which Karpenter describes a machine. In EKS Auto Mode: eks.amazonaws.com/instance-.
+
+    Default: karpenter.k8s.aws/instance-."""
 
 
 def fuller_or_cheaper(idle_seconds: int) -> dict[str, Any]:
-    """Disruption of nodes whose work may move: empty ones go all at once, others one in ten at a time."""
+    """Return the disruption settings of nodes whose work may move: empty ones are removed all at once, others one in ten at a time."""
     return {
         "consolidationPolicy": "WhenEmptyOrUnderutilized",
         "consolidateAfter": f"{idle_seconds}s",
@@ -406,12 +410,15 @@ def fuller_or_cheaper(idle_seconds: int) -> dict[str, Any]:
 
 
 class CpuNodePool(pulumi.ComponentResource):
-    """Nodes without GPUs for pods that tolerate no taint, such as data preparation, launchers and dashboards; from zero up to a ceiling.
+    """Nodes without GPUs for pods that tolerate no taint, such as data preparation, launchers and dashboards, from zero up to a ceiling.
 
-    Machines are of the general-purpose Intel and AMD families with known prices (`families` of flexspot/capacity/catalog/prices/aws.yaml),
-    so that their maximum cost can be computed, and never have accelerators: GPU machines belong to GPU pools. Nodes are replaced by cheaper
-    or fuller ones, one in ten at a time, and by age: pods that must not be moved carry karpenter.sh/do-not-disrupt, or run as a Job of a
-    class. Labels: Karpenter AWS provider v1.14, well-known labels.
+    Machines belong to the general-purpose Intel and AMD families with known prices (`families` of
+    flexspot/capacity/catalog/prices/aws.yaml), so
+    that their maximum cost can be computed. They never have accelerators: GPU machines belong to GPU pools. Nodes are replaced by cheaper
+    or
+    fuller ones, one in ten at a time, and by age. Pods that must not be moved carry karpenter.sh/do-not-disrupt, or run as a Job of a
+    class.
+    Labels: Karpenter AWS provider v1.14, well-known labels.
 
     Raises ValueError for a ceiling below one.
     """
@@ -449,7 +456,7 @@ class CpuNodePool(pulumi.ComponentResource):
                         "nodeClassRef": dict(args["node_class"]),
                         **startup_taints(args.get("startup_taints", [])),
                         "expireAfter": f"{args.get('expire_after_hours', 720)}h",
-                        # A drain that waits for ever keeps an old node, with what is wrong with it, for ever.
+                        # A drain without a limit would keep an old node, with whatever is wrong with it, forever.
                         "terminationGracePeriod": "24h",
                     },
                 },

@@ -1,1 +1,1 @@
-"""Kueue's objects: flavors of capacity and queues over them."""
+"""Kueue: its controller, and its objects for flavors of capacity and queues over them."""

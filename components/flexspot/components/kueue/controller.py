@@ -1,4 +1,4 @@
-"""Kueue and JobSet by their charts, and GKE's admission check for queued capacity."""
+"""Kueue and JobSet from their charts, and GKE's admission check for queued capacity."""
 
 # No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types, and NotRequired as optional.
 from typing import Any, NotRequired, TypedDict
@@ -19,39 +19,39 @@ from flexspot.components.shared_args import ControllerArgs, checked_options, pub
 
 
 class PodsReadyArgs(TypedDict):
-    """How long an admitted job may run without all its pods, and how often it is retried.
+    """Time limits for admitted jobs that do not have all their pods, and their retries.
 
     See flexspot/capacity/plan/kueue_configuration.py.
     """
 
     timeout_seconds: int
-    """Seconds from admission; 60 or more. It must fit the slowest capacity of all queues, because Kueue has one value per cluster."""
+    """Seconds from admission, 60 or more. It must fit the slowest capacity of all queues, because Kueue has one value per cluster."""
 
     recovery_seconds: int
-    """Seconds from the loss of a pod; 60 or more."""
+    """Seconds from the loss of a pod, 60 or more."""
 
     requeues: int
-    """Number of requeues; 0 or more. After that the Workload is deactivated and its Job stays suspended."""
+    """Number of requeues, 0 or more. After that the Workload is deactivated and its Job stays suspended."""
 
 
 class KueueControllerArgs(ControllerArgs):
-    """Arguments of KueueController; the sizes and their defaults are those of `controllers.kueue` in settings."""
+    """Arguments of KueueController. Sizes and their defaults are those of `controllers.kueue` in the settings."""
 
     existing: NotRequired[bool]
-    """Whether the cluster already has Kueue, with v1beta2 and fair sharing on; then nothing is installed. Default: false."""
+    """True if the cluster already has Kueue, with v1beta2 and fair sharing on. Then nothing is installed. Default: false."""
 
     pods_ready: NotRequired[PodsReadyArgs]
-    """How long jobs wait for their nodes. Default: 45 minutes, 30 minutes once they have run, 10 requeues."""
+    """Time limits of jobs that wait for their nodes. Default: 45 minutes, 30 minutes once they have run, 10 requeues."""
 
     cpu_milli: NotRequired[int]
-    """CPU request of each replica, in thousandths of a vCPU; the limit is 2 vCPU, or the request if larger. Default: 500."""
+    """CPU request of each replica, in thousandths of a vCPU. The limit is 2 vCPU, or the request if larger. Default: 500."""
 
     memory_mib: NotRequired[int]
     """Memory request and limit of each replica, in MiB. Default: 1024."""
 
 
 def checked_pods_ready(name: str, args: KueueControllerArgs) -> PodsReady:
-    """The times. Raises ValueError for those out of bounds."""
+    """Return the time limits. Raises ValueError for those out of bounds."""
     if "pods_ready" not in args:
         return ONE_BOOT
     times = args["pods_ready"]
@@ -69,15 +69,15 @@ _CPU_LIMIT = 2000
 
 
 class KueueController(pulumi.ComponentResource):
-    """Kueue from its released chart, with a complete explicit configuration; or nothing, if the cluster already has one.
+    """Kueue from its released chart, with a complete explicit configuration. Nothing if the cluster already has one.
 
-    Fair sharing is on, so weights count; jobs wait for slow nodes, but not for ever; and resources without a quota block nothing: see
+    Fair sharing is on, so weights count. Jobs wait for slow nodes, but not forever. Resources without a quota block nothing. See
     flexspot/capacity/plan/kueue_configuration.py, which also configures the lab's Kueue. Raises ValueError for counts and times out of
     bounds.
     """
 
     version: pulumi.Output[str]
-    """The version that is installed; of an existing one, the version that these queues are written for."""
+    """The installed version. For an existing Kueue, the version that these queues are written for."""
 
     def __init__(self, name: str, args: KueueControllerArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         size, pods_ready = checked_options(f"KueueController {name}", KueueSize, args), checked_pods_ready(name, args)
@@ -99,7 +99,7 @@ class KueueController(pulumi.ComponentResource):
 
 
 def _replicas(args: ControllerArgs, size: KueueSize | JobSetSize) -> dict[str, Any]:
-    """How many there are, and where. While none answers the webhooks, no job can be submitted and no queue be changed."""
+    """Return the number of replicas and their placement. If none answers the webhooks, jobs and queues cannot change."""
     placement = {"nodeSelector": args.get("node_selector"), "tolerations": args.get("tolerations")}
     return {
         "replicas": size.replicas,
@@ -109,18 +109,18 @@ def _replicas(args: ControllerArgs, size: KueueSize | JobSetSize) -> dict[str, A
 
 
 def _image(repository: str, version: str) -> dict[str, str]:
-    """What runs: in the module the chart names a moving image of the staging registry."""
+    """Return the released image. The chart in the source module names a moving image of the staging registry."""
     return {"repository": repository, "tag": f"v{version.removeprefix('v')}", "pullPolicy": "IfNotPresent"}
 
 
 def _resources(size: KueueSize | JobSetSize) -> dict[str, Any]:
-    """Requests, and the chart's own limit of cpu, written down because Helm would keep it under a larger request."""
+    """Return the requests and the chart's own cpu limit, which is explicit because Helm would keep it below a larger request."""
     most = milli_quantity(max(_CPU_LIMIT, size.cpu_milli))
     return {"requests": {"cpu": size.cpu, "memory": size.memory}, "limits": {"cpu": most, "memory": size.memory}}
 
 
 def _values(args: KueueControllerArgs, size: KueueSize, version: str, pods_ready: PodsReady) -> dict[str, Any]:
-    """Values of the chart: charts/kueue/values.yaml of Kueue 0.19.0."""
+    """Return the values of the chart: charts/kueue/values.yaml of Kueue 0.19.0."""
     return {
         "controllerManager": {
             **_replicas(args, size),
@@ -142,7 +142,7 @@ PROVISIONING_CLASS = "queued-provisioning.gke.io"
 """GKE's own class of ProvisioningRequest. https://docs.cloud.google.com/kubernetes-engine/docs/how-to/provisioningrequest"""
 
 REQUEST_LABEL = "autoscaling.gke.io/provisioning-request"
-"""On the nodes of a request, with the name of its resize request (AI-Hypercomputer/xpk selects by it)."""
+"""Label of the nodes of a request. Its value is the name of the resize request (AI-Hypercomputer/xpk selects by it)."""
 
 
 class DwsProvisioningArgs(TypedDict):
@@ -158,9 +158,8 @@ class DwsProvisioningArgs(TypedDict):
 class DwsProvisioning(pulumi.ComponentResource):
     """The AdmissionCheck for queued capacity on GKE, with the parameters of Kueue's requests to GKE.
 
-    Only for GKE: where the ProvisioningRequest API is not served, the check is inactive, and so is every queue that names it. A job's run
-    time is in its annotation provreq.kueue.x-k8s.io/maxRunDurationSeconds. After the last retry its Workload is deactivated, and the Job
-    stays suspended.
+    Only for GKE: without the ProvisioningRequest API the check is inactive, and so is every queue that names it. A job's run time is in its
+    annotation provreq.kueue.x-k8s.io/maxRunDurationSeconds. After the last retry its Workload is deactivated, and the Job stays suspended.
     """
 
     admission_check: pulumi.Output[str]
@@ -175,12 +174,13 @@ class DwsProvisioning(pulumi.ComponentResource):
             metadata=ObjectMetaArgs(name=args["name"], labels=args["labels"]),
             spec={
                 "provisioningClassName": PROVISIONING_CLASS,
-                # A launcher pod without GPUs is not asked for: it runs on other nodes.
+                # A launcher pod without GPUs is not part of the request: it runs on other nodes.
                 "managedResources": [GPU_RESOURCE],
                 "retryStrategy": {"backoffLimitCount": 3, "backoffBaseSeconds": 60, "backoffMaxSeconds": 1800},
                 # Without it the pods of two jobs would take each other's nodes.
                 "podSetUpdates": {"nodeSelector": [{"key": REQUEST_LABEL, "valueFromProvisioningClassDetail": "ResizeRequestName"}]},
-                # Pod sets that differ in their command alone (a leader and its workers) are one request, which DWS gives or refuses whole.
+                # Pod sets that only differ in their command (a leader and its workers) are one request, which DWS provides or rejects as a
+                # whole.
                 "podSetMergePolicy": "IdenticalWorkloadSchedulingRequirements",
             },
             opts=pulumi.ResourceOptions(parent=self),
@@ -208,10 +208,10 @@ JOBSET_IMAGE = "registry.k8s.io/jobset/jobset"
 
 
 class JobSetControllerArgs(ControllerArgs):
-    """Arguments of JobSetController; the sizes and their defaults are those of `controllers.jobset` in settings."""
+    """Arguments of JobSetController. Sizes and their defaults are those of `controllers.jobset` in the settings."""
 
     cpu_milli: NotRequired[int]
-    """CPU request of each replica, in thousandths of a vCPU; the limit is 2 vCPU, or the request if larger. Default: 100."""
+    """CPU request of each replica, in thousandths of a vCPU. The limit is 2 vCPU, or the request if larger. Default: 100."""
 
     memory_mib: NotRequired[int]
     """Memory request and limit of each replica, in MiB. Default: 256."""
@@ -220,14 +220,15 @@ class JobSetControllerArgs(ControllerArgs):
 class JobSetController(pulumi.ComponentResource):
     """JobSet from its released chart, with its CRD: once the CRD exists, Kueue admits JobSets as it admits Jobs.
 
-    A running Kueue looks for the CRD every two minutes (0.19.0); until it finds it, it admits the Jobs of a set individually.
+    A running Kueue looks for the CRD every two minutes (0.19.0). Until it finds it, it admits the Jobs of a set individually.
 
-    While no replica answers its webhooks, no JobSet and no pod of one can be created; other pods are not affected. Helm keeps the CRD, and
-    the JobSets with it, when the release is deleted. Raises ValueError for sizes out of bounds.
+    While no replica answers its webhooks, no JobSet and no pod of one can be created. Other pods are not affected. Helm keeps the CRD, and
+    the
+    JobSets with it, when the release is deleted. Raises ValueError for sizes out of bounds.
     """
 
     version: pulumi.Output[str]
-    """The version that is installed."""
+    """The installed version."""
 
     def __init__(self, name: str, args: JobSetControllerArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         where = f"JobSetController {name}"
@@ -248,5 +249,5 @@ class JobSetController(pulumi.ComponentResource):
 
 
 def _jobset_values(args: JobSetControllerArgs, size: JobSetSize, version: str) -> dict[str, Any]:
-    """Values of the chart: charts/jobset/values.yaml of JobSet 0.12.0."""
+    """Return the values of the chart: charts/jobset/values.yaml of JobSet 0.12.0."""
     return {"image": _image(JOBSET_IMAGE, version), "controller": {**_replicas(args, size), "resources": _resources(size)}}

@@ -15,7 +15,7 @@ from flexspot.capacity.values.quantities import count_quantity
 from flexspot.components.shared_args import NodeTaint, publish
 
 API_VERSION = "kueue.x-k8s.io/v1beta2"
-"""Of every object of Kueue's that is declared here."""
+"""API version of all Kueue objects that are declared here."""
 
 _MOST_LEVELS = 16
 
@@ -24,12 +24,12 @@ class TopologyArgs(TypedDict):
     """Arguments of Topology."""
 
     name: str
-    """Name of the object, as flavors refer to it. Different levels need a new name: Kueue does not allow changes to them."""
+    """Name of the object, as flavors refer to it. Different levels need a new name, because Kueue does not allow changes to them."""
 
     levels: list[str]
-    """Node labels, the widest first, 1 to 16; kubernetes.io/hostname can only be the last. A node without one of them is ignored.
+    """Node labels, the widest first, 1 to 16. kubernetes.io/hostname can only be the last. A node without one of them is ignored.
 
-    On GKE cloud.google.com/gce-topology-block, -subblock and -host, then kubernetes.io/hostname; on EKS topology.kubernetes.io/zone (and
+    On GKE: cloud.google.com/gce-topology-block, -subblock and -host, then kubernetes.io/hostname. On EKS: topology.kubernetes.io/zone (and
     topology.k8s.aws/network-node-layer-1 to -3 on machines that have them), then kubernetes.io/hostname."""
 
     labels: dict[str, str]
@@ -37,9 +37,9 @@ class TopologyArgs(TypedDict):
 
 
 class Topology(pulumi.ComponentResource):
-    """A Topology, by which Kueue places jobs on existing nodes; use it for nodes that always run or come by ProvisioningRequest.
+    """A Topology, by which Kueue places jobs on existing nodes. Use it for nodes that always run or come by ProvisioningRequest.
 
-    Raises ValueError for levels that Kueue would refuse.
+    Raises ValueError for levels that Kueue would reject.
     """
 
     topology: pulumi.Output[str]
@@ -71,7 +71,7 @@ def _check_topology(name: str, levels: list[str]) -> None:
 
 
 class FlavorArgs(TypedDict):
-    """A flavor. `tolerations` are added to the pods that Kueue admits with it, `node_labels` become their node selector.
+    """A flavor. `tolerations` are added to the pods that Kueue admits with it, and `node_labels` become their node selector.
 
     Pods that do not tolerate `node_taints` by themselves are not admitted with it.
     """
@@ -81,20 +81,21 @@ class FlavorArgs(TypedDict):
     to them."""
 
     node_labels: dict[str, str]
-    """At most 8; at least one with a topology."""
+    """Labels of the flavor's nodes, at most 8, and at least one with a topology."""
 
     node_taints: list[NodeTaint]
-    """At most 8."""
+    """Taints of the flavor's nodes, at most 8."""
 
     tolerations: list[dict[str, str]]
-    """At most 8."""
+    """Tolerations that its pods get, at most 8."""
 
     topology: NotRequired[str | None]
-    """The Topology by which Kueue places pods; it must exist before. Default: None, the scheduler places them."""
+    """The Topology by which Kueue places pods. It must exist before the flavor. Default: None, the scheduler places them."""
 
     resource: NotRequired[str | None]
-    """The resource by which pods request its GPUs: nvidia.com/gpu or aws.amazon.com/neuron; None for nodes without GPUs. Default:
-    nvidia.com/gpu."""
+    """The resource by which pods request its GPUs: nvidia.com/gpu or aws.amazon.com/neuron. None for nodes without GPUs.
+
+    Default: nvidia.com/gpu."""
 
 
 class AmountArgs(TypedDict):
@@ -140,7 +141,7 @@ class CohortArgs(TypedDict):
     """Weight, relative to the other groups and queues of its parent, when idle GPUs are shared. Default: 1."""
 
     of_cpu_work: NotRequired[bool]
-    """Whether it counts only cpu and memory, and no GPUs. Default: false."""
+    """If true, it counts only cpu and memory, and no GPUs. Default: false."""
 
 
 class AdmissionCheckArgs(TypedDict):
@@ -174,22 +175,22 @@ class QueueArgs(TypedDict):
     """Labels of both queues."""
 
     quotas: list[QuotaArgs]
-    """Quotas in the order in which flavors are tried; at least one."""
+    """Quotas in the order in which flavors are tried, at least one."""
 
     weight: NotRequired[int]
     """The team's weight when idle GPUs are shared in its cohort. Default: 1."""
 
     of_cpu_work: NotRequired[bool]
-    """Whether it counts only cpu and memory, so that GPU work is never admitted. Default: false."""
+    """If true, it counts only cpu and memory, so that GPU work is never admitted. Default: false."""
 
     moves_on: NotRequired[bool]
-    """Whether work that would have to preempt others in one flavor first tries the next flavor. Default: true."""
+    """If true, work that would have to preempt others in one flavor first tries the next flavor. Default: true."""
 
     stop: NotRequired[str]
-    """`none`; `hold`: running work continues, nothing new starts; `drain`: running work is also stopped. Default: none."""
+    """`none`. `hold`: running work continues, nothing new starts. `drain`: running work is also stopped. Default: none."""
 
     admission_checks: NotRequired[list[AdmissionCheckArgs]]
-    """What, besides quota, must be ready before work starts on some flavors. Default: none."""
+    """Checks, besides quota, that must pass before work starts on some flavors. Default: none."""
 
 
 class QueuesArgs(TypedDict):
@@ -210,35 +211,34 @@ class QueuesArgs(TypedDict):
 
 STOP_POLICIES = {"none": "None", "hold": "Hold", "drain": "HoldAndDrain"}
 
-# One order for both lists: Kueue refuses a flavor whose resources stand in another order than coveredResources.
-# Pods are counted by the namespace's quota, and ephemeral storage is the node's own: neither is anything that teams lend each other.
+# One order for both lists: Kueue rejects a flavor whose resources are in another order than coveredResources.
+# Pods are counted by the namespace's quota, and ephemeral storage belongs to the node: teams lend each other neither.
 _ALWAYS_COVERED = ("cpu", "memory")
 
 
 Resources = Mapping[str, str | None]
-"""What each flavor of the platform gives beside cpu and memory, by name; one that is not there gives nvidia.com/gpu."""
+"""The resource that each flavor of the platform has in addition to cpu and memory, by name. A missing one has nvidia.com/gpu."""
 
 _GPUS_ALONE: Resources = MappingProxyType({})
 
 
 def resources_of(flavors: list[FlavorArgs]) -> Resources:
-    """Of flavors that say it themselves."""
+    """Return the resources of flavors that name theirs."""
     return {flavor["name"]: flavor["resource"] for flavor in flavors if "resource" in flavor}
 
 
 def _counted(resources: Resources) -> list[str]:
-    """What every queue of a platform counts, though it be to give none: Kueue admits what a queue says nothing of.
+    """Return the devices that every queue of a platform counts, even with a quota of zero.
 
-    That is quotaCheckStrategy IgnoreUndeclared, which storage and EFA interfaces need (flexspot/capacity/plan/kueue_configuration.py).
-
-    GPUs always; of what else a flavor gives also the other names of the same devices.
+    Kueue admits resources that a queue does not cover: quotaCheckStrategy is IgnoreUndeclared, which storage and EFA interfaces need
+    (flexspot/capacity/plan/kueue_configuration.py). GPUs are always counted. Of another flavor's devices, all resource names are counted.
     """
     kinds = [each for each in ACCELERATORS if each is NVIDIA or each.resource in resources.values()]
     return [name for kind in kinds for name in (kind.resource, *kind.parts)]
 
 
 def flavor_spec(flavor: FlavorArgs) -> dict[str, object]:
-    """Of a ResourceFlavor. What is empty is left out, as the server does."""
+    """Return the spec of a ResourceFlavor. Empty fields are omitted, as the server does."""
     labels = {"nodeLabels": flavor["node_labels"]} if flavor["node_labels"] else {}
     taints = {"nodeTaints": [dict(taint) for taint in flavor["node_taints"]]} if flavor["node_taints"] else {}
     tolerations = {"tolerations": flavor["tolerations"]} if flavor["tolerations"] else {}
@@ -247,7 +247,7 @@ def flavor_spec(flavor: FlavorArgs) -> dict[str, object]:
 
 
 def cohort_spec(cohort: CohortArgs, resources: Resources = _GPUS_ALONE) -> dict[str, object]:
-    """Of a Cohort. A root is shared out with nobody and has no weight."""
+    """Return the spec of a Cohort. A root has no siblings to share with, and so no weight."""
     name = cohort.get("parent")
     parent = {} if name is None else {"parentName": name, "fairSharing": {"weight": count_quantity(cohort.get("weight", 1))}}
     groups = _resource_groups(cohort["quotas"], resources, of_cpu_work=cohort.get("of_cpu_work", False))
@@ -255,7 +255,7 @@ def cohort_spec(cohort: CohortArgs, resources: Resources = _GPUS_ALONE) -> dict[
 
 
 def cluster_queue_spec(queue: QueueArgs, resources: Resources = _GPUS_ALONE) -> dict[str, object]:
-    """Of a ClusterQueue."""
+    """Return the spec of a ClusterQueue."""
     checks = [{"name": each["name"], "onFlavors": each["flavors"]} for each in queue.get("admission_checks", [])]
     return {
         "cohortName": queue["cohort"],
@@ -264,15 +264,17 @@ def cluster_queue_spec(queue: QueueArgs, resources: Resources = _GPUS_ALONE) -> 
         # A large job that does not fit yet does not keep smaller ones behind it from idle GPUs.
         "queueingStrategy": "BestEffortFIFO",
         "flavorFungibility": {
-            # Capacity comes in the order of its cost: idle GPUs of others in an earlier flavor go before one's own in a later one, which
-            # would have to be started, and paid for.
+            # Flavors are in the order of their cost. Idle GPUs of others in an earlier flavor come before own ones in a later flavor, which
+            # would
+            # have to be started and paid for.
             "whenCanBorrow": "MayStopSearch",
-            # Nobody is preempted for a flavor while the next one has room, where quota is what moves work on. Where a stock-out does, the
-            # autoscaler has chosen already: the queue stays with the flavor that it can have.
+            # Without a fallback at stock-outs, work does not preempt others in a flavor while the next one has room. With it, the
+            # autoscaler
+            # has already chosen, and the queue stays with the flavor that it can have.
             "whenCanPreempt": "TryNextFlavor" if queue.get("moves_on", True) else "MayStopSearch",
         },
-        # What was borrowed is given back to its owner whatever its priority, and within a queue the higher priority goes first. Not with
-        # borrowWithinCohort: fair sharing, which is on, ignores it.
+        # The owner gets borrowed quota back whatever the borrower's priority, and within a queue the higher priority comes first. Without
+        # borrowWithinCohort, which fair sharing ignores.
         "preemption": {"withinClusterQueue": "LowerPriority", "reclaimWithinCohort": "Any"},
         "fairSharing": {"weight": count_quantity(queue.get("weight", 1))},
         "stopPolicy": STOP_POLICIES[queue.get("stop", "none")],
@@ -282,12 +284,12 @@ def cluster_queue_spec(queue: QueueArgs, resources: Resources = _GPUS_ALONE) -> 
 
 
 def local_queue_spec(queue: QueueArgs) -> dict[str, object]:
-    """Of a LocalQueue."""
+    """Return the spec of a LocalQueue."""
     return {"clusterQueue": queue["name"]}
 
 
 def _resource_groups(quotas: list[QuotaArgs], resources: Resources, *, of_cpu_work: bool) -> list[dict[str, object]]:
-    """One group, as cpu and memory may stand in one alone: every flavor says something of every resource, 0 of what its nodes lack."""
+    """Return one group, because cpu and memory may only be in one: every flavor has every resource, with 0 of what its nodes lack."""
     covered = [*_ALWAYS_COVERED, *([] if of_cpu_work else _counted(resources))]
     own = {quota["flavor"]: resources.get(quota["flavor"], NVIDIA.resource) for quota in quotas}
     flavors = [{"name": quota["flavor"], "resources": _resources(quota, own[quota["flavor"]], covered)} for quota in quotas]
@@ -307,11 +309,11 @@ def _quantities(amount: AmountArgs, own: str | None) -> dict[str, str]:
 
 
 _MOST_OF_A_FLAVOR = 8
-"""Labels, taints and tolerations each: the bounds of ResourceFlavor in kueue.x-k8s.io/v1beta2."""
+"""Maximum of labels, taints and tolerations each: the bounds of ResourceFlavor in kueue.x-k8s.io/v1beta2."""
 
 
 def check_queues(name: str, args: QueuesArgs) -> None:
-    """Raises ValueError for the first thing that is wrong."""
+    """Raise ValueError for the first problem."""
     flavors = {flavor["name"] for flavor in args["flavors"]}
     cohorts = {cohort["name"] for cohort in args["cohorts"]}
     owners = [("queue", queue["name"], queue["quotas"]) for queue in args["queues"]]
@@ -365,7 +367,7 @@ def _check_queue(name: str, queue: QueueArgs) -> None:
 
 
 def _check_weight(name: str, kind: str, owner: str, weight: int) -> None:
-    # 0 is a weight to Kueue: one that never gets anything.
+    # Kueue accepts weight 0, with which a queue never gets anything.
     if weight < 1:
         raise ValueError(f"Queues {name}: {kind} {owner} has weight {weight}; use 1 or more, or take away its share")
 
@@ -374,7 +376,7 @@ class Queues(pulumi.ComponentResource):
     """Guaranteed shares with borrowing: a team that reclaims its share preempts the borrowers.
 
     Idle quota is shared by weight (Kueue's fair sharing). Within a queue, higher priority preempts lower. Only the team's own namespace may
-    submit. Raises ValueError for unresolved names and for what Kueue would refuse.
+    submit. Raises ValueError for unresolved names and for values that Kueue would reject.
     """
 
     cluster_queues: pulumi.Output[list[str]]
@@ -414,7 +416,7 @@ class Queues(pulumi.ComponentResource):
                 kind="ClusterQueue",
                 metadata=ObjectMetaArgs(name=queue["name"], labels={**args["labels"], **queue["labels"]}),
                 spec=cluster_queue_spec(queue, resources),
-                # Kueue holds a ClusterQueue inactive until its flavors are there, and a flavor in use cannot be deleted.
+                # Kueue keeps a ClusterQueue inactive until its flavors exist, and a flavor in use cannot be deleted.
                 opts=pulumi.ResourceOptions(parent=self, depends_on=flavors),
             )
             for queue in args["queues"]

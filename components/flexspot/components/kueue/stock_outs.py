@@ -1,4 +1,4 @@
-"""One pod beside Kueue, by which queued work goes on to the next pool when the cloud has no machines for the first."""
+"""A pod that makes queues use the next pool when the cloud has no machines for the first."""
 
 # No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types, and NotRequired as optional.
 import hashlib
@@ -31,10 +31,10 @@ from flexspot.components.shared_args import PlacementArgs, checked_options, publ
 
 
 class StockOutWatchArgs(PlacementArgs):
-    """Arguments of StockOutWatch; defaults are those of StockOuts in the settings."""
+    """Arguments of StockOutWatch. Defaults are those of StockOuts in the settings."""
 
     namespace: str
-    """The namespace of its objects; it must exist."""
+    """The namespace of its objects, which must exist."""
 
     labels: dict[str, str]
     """Labels of the objects."""
@@ -65,10 +65,12 @@ _RBAC = "rbac.authorization.k8s.io"
 class StockOutWatch(pulumi.ComponentResource):
     """Closes a Kueue flavor when the autoscaler reports that the cloud has no machines for its pool, and reopens it after a while.
 
-    For everything that it admits from then on, Kueue uses the team's next flavor: a newly submitted job, or one whose wait for its pods is
-    over. A flavor in which work runs on borrowed GPUs stays open, because their owner can only reclaim them in an open flavor. The watch
-    reads events, pods and Kueue's objects, and changes flavors and its own cohort without queues, whose changes make Kueue look at waiting
-    work again. One replica is enough: while it is down, Kueue works as without it.
+    From then on Kueue admits work with the team's next flavor: newly submitted jobs, and jobs whose wait for their pods is over. A flavor
+    in
+    which work runs on borrowed GPUs stays open, because their owner can only reclaim them in an open flavor. The watch reads events, pods
+    and
+    Kueue's objects. It changes flavors, and its own cohort without queues, whose changes make Kueue reconsider waiting work. One replica is
+    enough: while it is down, Kueue works as without it.
 
     Raises ValueError for a time out of bounds.
     """
@@ -106,7 +108,7 @@ class StockOutWatch(pulumi.ComponentResource):
             api_version=API_VERSION,
             kind="Cohort",
             metadata=ObjectMetaArgs(name=COHORT, labels=args["labels"]),
-            # No weight, which is the pod's to change.
+            # No weight, which the pod changes.
             spec={"parentName": args["cohort"]},
             opts=child,
         )

@@ -1,1 +1,1 @@
-"""Where work outlives its machines: buckets, a team's access to them, their mounts, and queues of work."""
+"""Storage that outlives machines: buckets and file systems, a team's access to them, their mounts, and work queues."""

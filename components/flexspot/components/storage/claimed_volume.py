@@ -1,4 +1,4 @@
-"""A volume over a folder of a bucket or a file system, and the claim bound to it; what each is for, and whose its folders are."""
+"""A volume over a folder of a bucket or a file system, the claim bound to it, and the folders' purposes and names."""
 
 # No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types, and NotRequired as optional.
 import re
@@ -24,7 +24,7 @@ from flexspot.capacity.workloads.requests import CHECKPOINT_CLAIM, DATASET_CLAIM
 from flexspot.components.cloud_names import fitted
 
 CHECKPOINTS, DATASETS = CHECKPOINT_CLAIM, DATASET_CLAIM
-"""The claims on them are called so in each namespace."""
+"""Purposes of a bucket or file system, which are also the names of the claims on them in each namespace."""
 
 PURPOSES = (CHECKPOINTS, DATASETS)
 
@@ -35,13 +35,13 @@ _FOLDER = re.compile(r"[a-z0-9][a-z0-9._-]*(/[a-z0-9][a-z0-9._-]*)*")
 
 
 def check_purpose(owner: str, purpose: str) -> None:
-    """Raises ValueError for what is no purpose of a bucket."""
+    """Raise ValueError for an unknown purpose."""
     if purpose not in PURPOSES:
         raise ValueError(f"{owner}: purpose is {purpose!r}; purposes are {' and '.join(PURPOSES)}: choose one")
 
 
 def check_folder(owner: str, argument: str, folder: str) -> None:
-    """Raises ValueError for what is no relative path of lower-case names."""
+    """Raise ValueError if a folder is not a relative path of lower-case names."""
     if not _FOLDER.fullmatch(folder):
         raise ValueError(
             f"{owner}: {argument} has {folder!r}; a folder is a path such as vision/imagenet, of a-z, 0-9, ., - and _, "
@@ -54,27 +54,27 @@ _DNS_LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 
 
 def check_setting_names(owner: str, names: dict[str, str]) -> None:
-    """Raises ValueError for a name, by its argument, that the settings would refuse; it is then safe in a path and in a pattern."""
+    """Raise ValueError for names that the settings would reject, by argument. Others are safe in a path and in a pattern."""
     for argument, value in names.items():
         if not _NAME.fullmatch(value):
             raise ValueError(f"{owner}: {argument} is {value!r}; a name has 1 to 40 of a-z, 0-9 and inner -, from a letter on: respell it")
 
 
 def check_dns_labels(owner: str, names: dict[str, str]) -> None:
-    """Raises ValueError for a name, by its argument, that Kubernetes refuses for a namespace, a service account or a claim."""
+    """Raise ValueError for names that Kubernetes rejects for a namespace, a service account or a claim, by argument."""
     for argument, value in names.items():
         if not _DNS_LABEL.fullmatch(value):
             raise ValueError(f"{owner}: {argument} is {value!r}; a name has 1 to 63 of a-z, 0-9 and inner -: respell it")
 
 
 class VolumeArgs(TypedDict):
-    """Whose a volume is, and how its claim is called."""
+    """Owner, claim and labels of a volume."""
 
     team: str
     """The team's name, which is also its checkpoint folder."""
 
     namespace: str
-    """Namespace of the claim; it must exist before: pass its resource in `depends_on`."""
+    """Namespace of the claim. It must exist before: pass its resource in `depends_on`."""
 
     labels: dict[str, str]
     """Labels of both objects, in Kubernetes format."""
@@ -84,27 +84,27 @@ class VolumeArgs(TypedDict):
 
 
 class BucketVolumeArgs(VolumeArgs):
-    """Which folder of a bucket is mounted, and as whom."""
+    """Folder of a bucket to mount, and the owner of its files."""
 
     bucket: pulumi.Input[str]
     """The bucket's name."""
 
     purpose: str
-    """checkpoints (read and write) or datasets (read-only)."""
+    """`checkpoints` (read and write) or `datasets` (read-only)."""
 
     folder: NotRequired[str | None]
     """The folder to mount, without a trailing slash. Default: the team's for checkpoints, shared for datasets."""
 
     run_as_user: NotRequired[int | None]
-    """User id that owns the files, equal to the pods' runAsUser; at least 1. Default: 1000."""
+    """User id that owns the files, equal to the pods' runAsUser, at least 1. Default: 1000."""
 
     run_as_group: NotRequired[int | None]
-    """Group id that owns the files, equal to the pods' runAsGroup; at least 1. Default: 1000."""
+    """Group id that owns the files, equal to the pods' runAsGroup, at least 1. Default: 1000."""
 
 
 @dataclass(frozen=True)
 class FolderMount:
-    """The arguments with their defaults."""
+    """The arguments of a volume with their defaults."""
 
     read_only: bool
     folder: str
@@ -115,9 +115,10 @@ class FolderMount:
 
 
 def resolve_folder_mount(owner: str, purpose: str, args: Mapping[str, Any]) -> FolderMount:
-    """The mount that the arguments of a volume ask for.
+    """Return the mount that a volume's arguments describe.
 
-    Raises ValueError for names that Kubernetes refuses, an unknown purpose, a folder that is no relative path, root as user or group, and a
+    Raises ValueError for names that Kubernetes rejects, an unknown purpose, a folder that is not a relative path, root as user or group,
+    and a
     negative cache.
     """
     check_purpose(owner, purpose)
@@ -140,21 +141,17 @@ def resolve_folder_mount(owner: str, purpose: str, args: Mapping[str, Any]) -> F
     return mount
 
 
-# A socket's path holds the volume's name and has at most 107 characters; the longest name that Kubernetes allows, 253, would not fit.
+# A socket's path contains the volume's name and has at most 107 characters. Kubernetes' longest name, 253, would not fit.
 VOLUME_NAME_CHARACTERS = 63
 
-# Kubernetes asks for a size and the drivers ignore it: neither a bucket nor a file system of EFS has one, and Lustre's is not the volume's.
-# Small, as a quota on requests.storage would count it.
+# Kubernetes requires a size and the drivers ignore it: neither a bucket nor a file system of EFS has one, and Lustre's is not the volume's.
+# It is small, because a quota on requests.storage would count it.
 _CAPACITY = {"storage": "1Gi"}
 
 
 @dataclass(frozen=True)
 class FolderVolume:
-    """A volume and its claim before they are declared. `kind` tells volumes of one claim apart that are in different places.
-
-    `mounts_read_only` says that the driver knows ReadOnlyMany. One that does not refuses to mount such a volume: it is ReadWriteMany then,
-    and what is only to be read is mounted with the option `ro`, which no pod can take away.
-    """
+    """A volume and its claim before they are declared."""
 
     namespace: str
     mount: FolderMount
@@ -162,7 +159,12 @@ class FolderVolume:
     source: CSIPersistentVolumeSourceArgs
     mount_options: list[str] = field(default_factory=list[str])
     kind: str = ""
+    """Distinguishes volumes of one claim that are in different places."""
     mounts_read_only: bool = True
+    """True if the driver supports ReadOnlyMany. Without it such a volume would not be mounted.
+
+    It is then ReadWriteMany, and a read-only mount has the option `ro`, which no pod can remove.
+    """
 
 
 @dataclass(frozen=True)
@@ -174,14 +176,14 @@ class ClaimedVolume:
 
 
 def volume_name(namespace: str, claim: str, kind: str = "") -> str:
-    """A name that neither another claim's volume has nor this claim's own of another kind, which is there until then."""
+    """Return a name that no other claim's volume has, nor this claim's volume of another kind, which may still exist."""
     return fitted(".".join(filter(None, (namespace, claim, kind))), VOLUME_NAME_CHARACTERS)
 
 
 def declare_claimed_volume(name: str, parent: pulumi.Resource, volume: FolderVolume) -> ClaimedVolume:
-    """Registers both under `parent`, bound to each other from both sides, so that no other claim takes the volume.
+    """Register both under `parent`, bound to each other from both sides, so that no other claim takes the volume.
 
-    The volume is retained, as is what it is over, when the claim goes.
+    The volume and its data are retained when the claim is deleted.
     """
     access_modes = ["ReadOnlyMany" if volume.mount.read_only and volume.mounts_read_only else "ReadWriteMany"]
     read_only_option = ["ro"] if volume.mount.read_only and not volume.mounts_read_only else []
@@ -193,8 +195,9 @@ def declare_claimed_volume(name: str, parent: pulumi.Resource, volume: FolderVol
         spec=PersistentVolumeSpecArgs(
             access_modes=access_modes,
             capacity=_CAPACITY,
-            # No storage class: an empty one is the same, and the API server leaves it out, so that each look would find a difference and
-            # replace the volume.
+            # No storage class: an empty one is the same, but the API server omits it, so that each refresh would find a difference and
+            # replace
+            # the volume.
             claim_ref=ObjectReferenceArgs(namespace=volume.namespace, name=claim_name),
             persistent_volume_reclaim_policy="Retain",
             mount_options=[*read_only_option, *volume.mount_options] or None,
@@ -207,7 +210,7 @@ def declare_claimed_volume(name: str, parent: pulumi.Resource, volume: FolderVol
         metadata=ObjectMetaArgs(name=claim_name, namespace=volume.namespace, labels=volume.labels),
         spec=PersistentVolumeClaimSpecArgs(
             access_modes=access_modes,
-            # Empty, not left out: the cluster's default class would make a disk of its own.
+            # Empty, not omitted: otherwise the cluster's default class would create a disk.
             storage_class_name="",
             volume_name=name_of_volume,
             resources=VolumeResourceRequirementsArgs(requests=_CAPACITY),

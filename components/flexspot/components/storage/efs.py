@@ -1,4 +1,4 @@
-"""A file system of EFS for checkpoints or for datasets: who reaches it, each team's door to its own folder, what it lets nobody do."""
+"""An EFS file system for checkpoints or for datasets: its network access, an access point for each team's folder, and its policy."""
 
 # No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types, and NotRequired as optional.
 import hashlib
@@ -32,21 +32,25 @@ _IDS = 2_000_000_000
 
 
 def team_id(team: str) -> int:
-    """The user and the group of a team's files: its own, the same wherever the team stands in the settings, of no person and no system.
+    """Return the user and the group of a team's files: unique to the team, independent of its place in the settings, and no system id.
 
-    Made of the name, as another number replaces an access point and leaves it before files that it may not touch. Two names of one number
-    are all but impossible (one in 100,000 for 190 teams), and would still be in two folders.
+    It is built from the name, because a different number replaces an access point, which then may not touch its old files. Two names with
+    the
+    same number are very unlikely (one in 100,000 for 190 teams), and would still be in two folders.
     """
     return _FIRST_ID + int.from_bytes(hashlib.sha256(team.encode()).digest()[:8]) % _IDS
 
 
-def client_policy(doors: list[str], *, writable: bool) -> PolicyDocument:
-    """What clients that show no identity may do, as the driver's mounts are: come in through a team's access point, over TLS.
+def client_policy(access_points: list[str], *, writable: bool) -> PolicyDocument:
+    """Return the policy for clients without an identity, as the driver's mounts are. They need a team's access point and TLS.
 
-    `doors` are the ARNs of the teams' access points: one that somebody else makes lets nobody in. Without a policy whoever reaches a mount
-    target has all rights, root's too ("Default EFS file system policy" in the EFS user guide, "Using IAM to control access to file
-    systems"). The condition on mount targets keeps a policy for everybody from being a public one. The last statement holds for identities
-    as well: what they may do otherwise is their own policies'.
+    `access_points` are the ARNs of the teams' access points. Others admit no one. Without a policy, every client that reaches a mount
+    target has
+    all rights, including root's ("Default EFS file system policy" in the EFS user guide, "Using IAM to control access to file systems").
+    The
+    condition on mount targets keeps a policy for all principals from being a public one. The last statement also applies to identities,
+    which
+    otherwise have the permissions of their own policies.
     """
     writing = ["elasticfilesystem:ClientWrite"] if writable else []
     return {
@@ -59,7 +63,7 @@ def client_policy(doors: list[str], *, writable: bool) -> PolicyDocument:
                 Action=["elasticfilesystem:ClientMount", *writing],
                 Condition={
                     "Bool": {"elasticfilesystem:AccessedViaMountTarget": "true"},
-                    "StringEquals": {"elasticfilesystem:AccessPointArn": doors},
+                    "StringEquals": {"elasticfilesystem:AccessPointArn": access_points},
                 },
             ),
             Statement(
@@ -80,10 +84,10 @@ class EfsFileSystemArgs(TypedDict):
     """The cluster's name, with which resource names start."""
 
     purpose: str
-    """checkpoints, where each team writes in a folder of its own, or datasets, where all teams read one folder."""
+    """`checkpoints`, where each team writes in a separate folder, or `datasets`, where all teams read one folder."""
 
     teams: list[str]
-    """The teams' names; each team's checkpoints are in the folder of its name."""
+    """The teams' names. Each team's checkpoints are in the folder of its name."""
 
     vpc_id: pulumi.Input[str]
     """The VPC of the nodes."""
@@ -95,10 +99,10 @@ class EfsFileSystemArgs(TypedDict):
     """Security group of all nodes, which mount on behalf of their pods."""
 
     kms_key: NotRequired[pulumi.Input[str] | None]
-    """ARN of the key that encrypts the files; a different key replaces the file system. Default: the account's EFS key."""
+    """ARN of the key that encrypts the files. A different key replaces the file system. Default: the account's EFS key."""
 
     infrequent_access_days: NotRequired[int | None]
-    """Days after which an unread file moves to Infrequent Access; its first read moves it back. 0: never. Default: 30."""
+    """Days after which an unread file moves to Infrequent Access, until it is read again. 0: never. Default: 30."""
 
     provisioned_mibps: NotRequired[int | None]
     """Provisioned throughput in MiB/s, paid whether used or not. Default: elastic throughput."""
@@ -113,20 +117,27 @@ class EfsFileSystemArgs(TypedDict):
 class EfsFileSystem(pulumi.ComponentResource):
     """An encrypted file system in every zone of the nodes, reachable only from the nodes, with an access point for each team.
 
-    EFS itself isolates teams. An access point shows only its team's folder, and its clients act as that team's user and group, whatever
-    the pod runs as. Mounts without an access point, without TLS, or as root are refused. The datasets folder is shared and read-only, as
-    user and group 1000. The cluster only has to ensure that a team mounts its own access point. Pods cannot choose: the platform owns the
-    volumes, their claims are bound from both sides, restricted Pod Security allows neither `nfs` volumes nor the host network, and the
-    team's network policy allows no egress on port 2049.
+    EFS itself isolates teams. An access point shows only its team's folder, and its clients act as that team's user and group, whatever the
+    pod
+    runs as. Mounts without an access point, without TLS, or as root are rejected. The datasets folder is shared and read-only, as user and
+    group
+    1000. The cluster only has to ensure that a team mounts its own access point. Pods cannot choose: the platform owns the volumes, their
+    claims
+    are bound from both sides, restricted Pod Security allows neither `nfs` volumes nor the host network, and the team's network policy
+    allows no
+    egress on port 2049.
 
     An identity of the account whose own policies allow elasticfilesystem:ClientMount and ClientWrite mounts with these permissions, also
-    the whole file system. Datasets are written this way: by such a role with the mount option `iam`, or by DataSync.
+    the
+    whole file system. Datasets are written this way: by such a role with the mount option `iam`, or by DataSync.
 
-    Files stay until they are deleted, and there is no copy: EFS has neither expiry nor versions, and AWS Backup is not set up here. When
-    a team is removed its folder stays. A new file system is empty.
+    Files stay until they are deleted, and there is no copy: EFS has neither expiry nor versions, and AWS Backup is not set up here. When a
+    team
+    is removed its folder stays. A new file system is empty.
 
-    Raises ValueError for a name that AWS or the settings would refuse, an unknown purpose, no subnet, no or too many teams, and options
-    that EFS does not have. Nothing here was applied to a live account, and no mount was made.
+    Raises ValueError for a name that AWS or the settings would reject, an unknown purpose, no subnet, no or too many teams, and options
+    that EFS
+    does not have. This component has not been deployed to a live account, and has not been mounted.
     """
 
     file_system_id: pulumi.Output[str]
@@ -146,11 +157,11 @@ class EfsFileSystem(pulumi.ComponentResource):
             provisioned_throughput_in_mibps=options.provisioned_mibps,
             lifecycle_policies=_lifecycle(options.infrequent_access_days),
             tags=named,
-            # EFS deletes a file system with all that is in it, without asking.
+            # EFS deletes a file system with all its contents, without confirmation.
             opts=pulumi.ResourceOptions(parent=self, protect=True if protected is None else protected),
         )
-        doors = {team: self._door(name, args, made, team) for team in sorted(set(args["teams"]))}
-        arns = pulumi.Output.all(*(each.arn for each in doors.values()))
+        access_points = {team: self._access_point(name, args, made, team) for team in sorted(set(args["teams"]))}
+        arns = pulumi.Output.all(*(each.arn for each in access_points.values()))
         policy = efs.FileSystemPolicy(
             f"{name}-policy",
             file_system_id=made.id,
@@ -158,7 +169,7 @@ class EfsFileSystem(pulumi.ComponentResource):
             opts=child,
         )
         group = self._security_group(name, args, named)
-        # Not before the policy: until then everybody may do everything.
+        # After the policy: until then everyone has all permissions.
         after_policy = pulumi.ResourceOptions(parent=self, depends_on=[policy])
         targets = [
             efs.MountTarget(f"{name}-{zone}", file_system_id=made.id, subnet_id=subnet, security_groups=[group.id], opts=after_policy)
@@ -166,11 +177,11 @@ class EfsFileSystem(pulumi.ComponentResource):
         ]
         mountable = [policy.id, *(each.id for each in targets)]
         self.file_system_id = pulumi.Output.all(made.id, *mountable).apply(lambda known: str(known[0]))
-        # Not an output: what a volume of each team is over, known once nodes can mount it.
-        self.volume_handles = {team: pulumi.Output.concat(self.file_system_id, "::", door.id) for team, door in doors.items()}
+        # Not an output: the handle of each team's volume, known once nodes can mount it.
+        self.volume_handles = {team: pulumi.Output.concat(self.file_system_id, "::", each.id) for team, each in access_points.items()}
         publish(self)
 
-    def _door(self, name: str, args: EfsFileSystemArgs, file_system: efs.FileSystem, team: str) -> efs.AccessPoint:
+    def _access_point(self, name: str, args: EfsFileSystemArgs, file_system: efs.FileSystem, team: str) -> efs.AccessPoint:
         own = args["purpose"] == CHECKPOINTS
         identity = team_id(team) if own else POD_USER
         return efs.AccessPoint(
@@ -189,7 +200,7 @@ class EfsFileSystem(pulumi.ComponentResource):
         child = pulumi.ResourceOptions(parent=self)
         group = ec2.SecurityGroup(
             f"{name}-security-group",
-            # AWS refuses names that begin with sg-, as a cluster's may.
+            # AWS rejects names that begin with sg-, as a cluster's name may.
             name=fitted(f"efs-{args['purpose']}-{args['cluster']}", SECURITY_GROUP_NAME_CHARACTERS),
             description=f"NFS from the nodes to {args['purpose']}",
             vpc_id=args["vpc_id"],
@@ -213,7 +224,7 @@ class EfsFileSystem(pulumi.ComponentResource):
 def _lifecycle(idle_days: int) -> list[efs.FileSystemLifecyclePolicyArgs]:
     if not idle_days:
         return []
-    # EFS takes one rule in each entry.
+    # EFS accepts one rule in each entry.
     return [
         efs.FileSystemLifecyclePolicyArgs(transition_to_ia=f"AFTER_{idle_days}_DAY{'' if idle_days == 1 else 'S'}"),
         efs.FileSystemLifecyclePolicyArgs(transition_to_primary_storage_class="AFTER_1_ACCESS"),
@@ -229,7 +240,7 @@ def _check(name: str, args: EfsFileSystemArgs) -> Efs:
     for team in args["teams"]:
         check_setting_names(owner, {"teams": team})
     if not args["subnets"]:
-        raise ValueError(f"{owner}: subnets is empty; without a mount target nobody reaches a file: name one for each zone of the nodes")
+        raise ValueError(f"{owner}: subnets is empty; without a mount target no node can mount it: name one for each zone of the nodes")
     check_kms_key(owner, args.get("kms_key"))
     check_aws_tags(owner, args["tags"])
     return checked_options(owner, Efs, args)
@@ -242,23 +253,26 @@ class EfsVolumeArgs(VolumeArgs):
     """Arguments of EfsVolume."""
 
     purpose: str
-    """checkpoints (read and write) or datasets (read-only)."""
+    """`checkpoints` (read and write) or `datasets` (read-only)."""
 
     volume_handle: pulumi.Input[str]
-    """The file system and the team's own access point, such as fs-0123::fsap-4567. It must be unique: of several volumes with the same
-    handle a pod only gets the first."""
+    """The file system and the team's own access point, such as fs-0123::fsap-4567.
+
+    It must be unique: of several volumes with the same handle a pod only gets the first."""
 
 
 class EfsVolume(pulumi.ComponentResource):
     """A folder that any number of pods on any nodes can mount at once, through a claim of a fixed name, from an EfsFileSystem.
 
-    It is a file system: programs can append, rename and lock, and a closed file is visible to whoever opens it next (close-to-open, as in
-    NFS). The driver (the add-on aws-efs-csi-driver) mounts from the node over TLS, its default, and presents no identity. The volume's
-    size, 1 GiB, has no meaning: Kubernetes requires one, the driver ignores it. The driver refuses ReadOnlyMany (volumeCapAccessModes in
-    its pkg/driver/node.go at 00fa07a; its issues 972 and 1409), so datasets are mounted with the option `ro`.
+    It is a file system: programs can append, rename and lock, and a closed file is visible to the next program that opens it
+    (close-to-open, as
+    in NFS). The driver (the add-on aws-efs-csi-driver) mounts from the node over TLS, its default, and presents no identity. The volume's
+    size,
+    1 GiB, has no meaning: Kubernetes requires one, the driver ignores it. The driver rejects ReadOnlyMany (volumeCapAccessModes in its
+    pkg/driver/node.go at 00fa07a; its issues 972 and 1409), so datasets are mounted with the option `ro`.
     https://github.com/kubernetes-sigs/aws-efs-csi-driver/tree/master/examples/kubernetes/access_points
 
-    Raises ValueError for names that Kubernetes refuses and an unknown purpose. No mount was made in a live cluster.
+    Raises ValueError for names that Kubernetes rejects and an unknown purpose. It has not been mounted in a live cluster.
     """
 
     claim: pulumi.Output[str]
@@ -280,7 +294,7 @@ class EfsVolume(pulumi.ComponentResource):
                 source=CSIPersistentVolumeSourceArgs(
                     driver=DRIVER,
                     volume_handle=args["volume_handle"],
-                    # Left out when it is not true: the server drops a false.
+                    # Omitted when it is not true: the server drops a false.
                     read_only=True if mount.read_only else None,
                 ),
                 kind="efs",

@@ -28,7 +28,7 @@ from flexspot.components.storage.claimed_volume import (
 
 BUCKET_NAME_CHARACTERS = 63
 
-# A dot is allowed by Cloud Storage, but makes the name a domain that somebody must prove to own.
+# Cloud Storage allows a dot, but it makes the name a domain, which needs proof of ownership.
 _BUCKET_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{1,61}[a-z0-9]")
 
 _CHECKPOINT_DAYS = 30
@@ -39,7 +39,7 @@ class GcsBucketArgs(TypedDict):
     """Arguments of GcsBucket."""
 
     bucket: str
-    """The bucket's name, globally unique, at most 63 characters; `bucket_name` builds a suitable one."""
+    """The bucket's name, globally unique, at most 63 characters. `bucket_name` builds a suitable one."""
 
     project: str
     """The project that owns the bucket."""
@@ -48,10 +48,10 @@ class GcsBucketArgs(TypedDict):
     """The bucket's region, such as us-central1."""
 
     cluster_region: str
-    """The region of the nodes that will use the bucket; `location` must be the same."""
+    """The region of the nodes that will use the bucket. `location` must be the same."""
 
     purpose: str
-    """checkpoints or datasets."""
+    """Use of the bucket: `checkpoints` or `datasets`."""
 
     labels: dict[str, str]
     """Labels of the bucket, in Google Cloud's format."""
@@ -65,34 +65,39 @@ class GcsBucketArgs(TypedDict):
     A team's folder is created by its GcsTeamAccess."""
 
     kms_key: NotRequired[pulumi.Input[str] | None]
-    """Key that encrypts new objects; Cloud Storage's service agent must be allowed to use it. Default: a key of Google's."""
+    """Key that encrypts new objects. Cloud Storage's service agent must be allowed to use it. Default: Google's own key."""
 
     force_destroy: NotRequired[bool | None]
-    """Whether destroying the bucket also deletes its contents. Default: False, a bucket with objects is not destroyed."""
+    """If true, destroying the bucket also deletes its contents. Default: False, a bucket with objects is not destroyed."""
 
 
 class GcsBucket(pulumi.ComponentResource):
     """A private bucket in the cluster's own region, accessible only through IAM.
 
     Checkpoints have neither old versions nor soft deletion: training overwrites and deletes them all day, and each copy would be billed
-    again, by default for a week. Objects older than `retention_days` are deleted, so copy elsewhere what must stay. Datasets are
-    hard to recreate: they stay, and can be restored for 7 days after a deletion. Parts of interrupted uploads are deleted after a day; they
-    are billed but appear in no listing.
+    again,
+    by default for a week. Objects older than `retention_days` are deleted, so copy elsewhere what must stay. Datasets are hard to recreate:
+    they
+    stay, and can be restored for 7 days after a deletion. Parts of interrupted uploads, which are billed but appear in no listing, are
+    deleted
+    after a day.
 
     The namespace is flat, not hierarchical: GcsFuseVolume mounts for identities that may only list their own folder.
 
-    Raises ValueError for a name that Cloud Storage refuses, a location other than the cluster's region, an unknown purpose, a folder that
-    is not a relative path, a retention below one day, and labels that Google Cloud refuses. Nothing here was applied to a live project.
+    Raises ValueError for a name that Cloud Storage rejects, a location other than the cluster's region, an unknown purpose, a folder that
+    is not
+    a relative path, a retention below one day, and labels that Google Cloud rejects. This component has not been deployed to a live
+    project.
     """
 
     name: pulumi.Output[str]
     """The bucket's name, known once its folders exist."""
 
     url: pulumi.Output[str]
-    """gs:// and the name."""
+    """The bucket's URL, gs:// and its name."""
 
     project_number: pulumi.Output[int]
-    """The number of the project that owns the bucket, which principal:// identifiers are made with."""
+    """The number of the project that owns the bucket, which is part of principal:// identifiers."""
 
     def __init__(self, name: str, args: GcsBucketArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         _check(name, args)
@@ -120,7 +125,7 @@ class GcsBucket(pulumi.ComponentResource):
                 f"{name}-{folder.replace('/', '-')}-folder",
                 bucket=bucket.name,
                 name=f"{folder}/",
-                # Its objects stay, and are then covered by the bucket's policy alone.
+                # Its objects stay, and are then only covered by the bucket's policy.
                 force_destroy=True,
                 opts=pulumi.ResourceOptions(parent=self),
             )
@@ -133,7 +138,7 @@ class GcsBucket(pulumi.ComponentResource):
 
 
 def bucket_name(project: str, environment: str, purpose: str) -> str:
-    """A bucket name of at most 63 characters that nobody else can have, as no two projects have one id."""
+    """Return a bucket name of at most 63 characters. It is unique, because project ids are."""
     return fitted(f"{re.sub('[^a-z0-9-]', '-', project)}-{environment}-{purpose}", BUCKET_NAME_CHARACTERS)
 
 
@@ -203,7 +208,7 @@ class GcsFuseVolumeArgs(BucketVolumeArgs):
     """Arguments of GcsFuseVolume."""
 
     file_cache_gib: NotRequired[int | None]
-    """GiB of the node's disk that cache read files, which also makes large reads parallel. Default: 0, no cache.
+    """Size in GiB of the cache of read files on the node's disk, which also makes large reads parallel. Default: 0, no cache.
 
     The pod needs this space: set its annotation gke-gcsfuse/ephemeral-storage-limit above it."""
 
@@ -211,19 +216,24 @@ class GcsFuseVolumeArgs(BucketVolumeArgs):
 class GcsFuseVolume(pulumi.ComponentResource):
     """A folder of a bucket that any number of pods on any nodes can mount at once, through a claim of a fixed name.
 
-    Never ReadWriteOnce: a disk can only be attached to one node, and the second pod of a job would wait for it for ever. The volume and its
-    claim are bound from both sides, so no other claim can take it; it is retained, like the bucket, when the claim is deleted.
+    Never ReadWriteOnce: a disk can only be attached to one node, and the second pod of a job would wait for it forever. The volume and its
+    claim
+    are bound from both sides, so no other claim can take it. It is retained, like the bucket, when the claim is deleted.
 
     Pods that use it carry the annotation gke-gcsfuse/volumes: "true" and run as a service account that GcsTeamAccess binds. That identity
-    may only list its own folder, so the volume is mounted with only-dir, without the driver's own bucket check and without the check for a
+    may
+    only list its own folder, so the volume is mounted with only-dir, without the driver's own bucket check and without the check for a
     hierarchical bucket: both need a listing of the whole bucket.
 
-    Checkpoints: changes by other pods are visible at once, files are written straight to the bucket instead of being staged on the node,
-    and a folder can be renamed, which frameworks do to publish a finished checkpoint (in a flat bucket that is not atomic: look for the
-    file that is written last). Datasets: a pod lists and looks up each file once and does not see later changes.
+    For checkpoints, changes by other pods are visible at once, and files are written straight to the bucket instead of being staged on the
+    node.
+    A folder can be renamed, which frameworks do to publish a finished checkpoint. In a flat bucket that is not atomic: look for the file
+    that is
+    written last. For datasets, a pod lists and looks up each file once and does not see later changes.
 
-    Raises ValueError for names that Kubernetes refuses, an unknown purpose, a folder that is not a relative path, root as user or group,
-    and a negative cache. The options are those of gcsfuse 3 and its driver's sources; no mount was made in a live cluster.
+    Raises ValueError for names that Kubernetes rejects, an unknown purpose, a folder that is not a relative path, root as user or group,
+    and a
+    negative cache. The options follow the sources of gcsfuse 3 and its driver. It has not been mounted in a live cluster.
     """
 
     claim: pulumi.Output[str]
@@ -246,7 +256,7 @@ class GcsFuseVolume(pulumi.ComponentResource):
                 source=CSIPersistentVolumeSourceArgs(
                     driver=DRIVER,
                     volume_handle=args["bucket"],
-                    # Left out when it is not true: the server drops a false.
+                    # Omitted when it is not true: the server drops a false.
                     read_only=True if mount.read_only else None,
                     volume_attributes={"skipCSIBucketAccessCheck": "true"},
                 ),
@@ -274,7 +284,7 @@ def _mount_options(mount: FolderMount) -> list[str]:
         options += ["metadata-cache:ttl-secs:0", "write:enable-streaming-writes:true", "file-system:rename-dir-limit:200000"]
     if mount.file_cache_gib:
         options += [
-            # Never -1: without a ceiling it fills the pod's disk, and the pod is evicted.
+            # Never -1: without a limit it fills the pod's disk, and the pod is evicted.
             f"file-cache:max-size-mb:{mount.file_cache_gib * 1024}",
             "file-cache:cache-file-for-range-read:true",
             "file-cache:enable-parallel-downloads:true",
@@ -286,7 +296,7 @@ ACCOUNT_ID_CHARACTERS = 30
 
 
 class GcsTeamAccessArgs(TypedDict):
-    """Arguments of GcsTeamAccess. Neither service accounts nor managed folders have labels: an account's description names the owner."""
+    """Arguments of GcsTeamAccess. Neither service accounts nor managed folders have labels. An account's description names its owner."""
 
     team: str
     """The team's name, which is also the name of its folder in the checkpoint bucket."""
@@ -316,31 +326,34 @@ class GcsTeamAccessArgs(TypedDict):
 class GcsTeamAccess(pulumi.ComponentResource):
     """The permissions of a team's pods: read and write the team's checkpoints, read its datasets, and nothing else.
 
-    They act as an IAM service account that is created for the team, or, with `project_number`, as themselves: roles are granted to the
+    They act as an IAM service account that is created for the team. With `project_number` they act as themselves: roles are granted to the
     principal:// identifier of their Kubernetes service account (https://docs.cloud.google.com/iam/docs/principal-identifiers; Google's own
     samples do so for folders and topics, GoogleCloudPlatform/accelerated-platforms; read 2026-11-25). Either way the identity consists of
     project, namespace and name: to Google Cloud, pods with the same names in another cluster of the project are the same.
 
-    Access is granted on managed folders, not by IAM conditions on object names: a listing is checked on the bucket, where a condition on
+    Access is granted on managed folders, not by IAM conditions on object names. A listing is checked on the bucket, where a condition on
     `resource.name` does not match an object's name, so such a team could read a checkpoint but not find it. A role on a managed folder
-    covers the objects under its path. https://docs.cloud.google.com/storage/docs/managed-folders A listing must then name the folder as its
-    prefix; a listing of the whole bucket is refused. GcsFuseVolume mounts accordingly; a mount without its options fails. Written from
-    documentation and the sources of gcsfuse, and not tried in a live project.
+    covers
+    the objects under its path. https://docs.cloud.google.com/storage/docs/managed-folders A listing must then name the folder as its
+    prefix. A
+    listing of the whole bucket is rejected. GcsFuseVolume mounts accordingly, and a mount without its options fails. This follows the
+    documentation and the sources of gcsfuse, and has not been tried in a live project.
 
     The cluster must exist first, with workload identity: pass it in `depends_on`, because its identity pool is created with it. If there is
-    a service account, annotate the Kubernetes service account with iam.gke.io/gcp-service-account and `email`.
+    a
+    service account, annotate the Kubernetes service account with iam.gke.io/gcp-service-account and `email`.
 
-    Raises ValueError for names that Kubernetes or Google Cloud refuses, and for dataset folders without a dataset bucket.
+    Raises ValueError for names that Kubernetes or Google Cloud rejects, and for dataset folders without a dataset bucket.
     """
 
     member: pulumi.Output[str]
-    """Who the team's pods are, as IAM names members: serviceAccount: and an address, or a principal:// identifier."""
+    """The team's pods as an IAM member: serviceAccount: and an address, or a principal:// identifier."""
 
     email: pulumi.Output[str] | None
-    """The service account's address; None where there is no account."""
+    """The service account's address. None without an account."""
 
     checkpoint_url: pulumi.Output[str]
-    """Where the team's checkpoints are: gs://bucket/team/."""
+    """The URL of the team's checkpoints, gs://bucket/team/."""
 
     def __init__(self, name: str, args: GcsTeamAccessArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         _check_access(name, args)
@@ -353,7 +366,7 @@ class GcsTeamAccess(pulumi.ComponentResource):
             f"{name}-checkpoints",
             bucket=args["checkpoint_bucket"],
             name=f"{args['team']}/",
-            # A team that goes loses its access; its checkpoints stay until the bucket's retention ends.
+            # A team that is removed loses its access. Its checkpoints stay until the bucket's retention ends.
             force_destroy=True,
             opts=child,
         )
@@ -367,7 +380,7 @@ class GcsTeamAccess(pulumi.ComponentResource):
         )
         dataset_bucket = args.get("dataset_bucket")
         if dataset_bucket is not None:
-            # The shared folder belongs to the bucket: made here, every team after the first would find it taken.
+            # The shared folder belongs to the bucket: only the first team could create it here.
             storage.ManagedFolderIamMember(
                 f"{name}-{SHARED_FOLDER}-viewer",
                 bucket=dataset_bucket,
@@ -381,7 +394,7 @@ class GcsTeamAccess(pulumi.ComponentResource):
 
 
 def _account(name: str, args: GcsTeamAccessArgs, child: pulumi.ResourceOptions) -> serviceaccount.Account:
-    """An account that the pods of the team's Kubernetes service account may act as."""
+    """Return an account that the pods of the team's Kubernetes service account may use."""
     account = serviceaccount.Account(
         f"{name}-account",
         account_id=account_id(args["team"], args["environment"]),
@@ -401,7 +414,7 @@ def _account(name: str, args: GcsTeamAccessArgs, child: pulumi.ResourceOptions) 
 
 
 def _principal(args: GcsTeamAccessArgs, number: pulumi.Input[int] | None) -> pulumi.Output[str]:
-    """The Kubernetes service account, as IAM identifies it."""
+    """Return the Kubernetes service account as an IAM member."""
     pool = f"{args['project']}.svc.id.goog"
     subject = f"ns/{args['namespace']}/sa/{args['service_account']}"
     return pulumi.Output.format(
@@ -410,14 +423,14 @@ def _principal(args: GcsTeamAccessArgs, number: pulumi.Input[int] | None) -> pul
 
 
 def account_id(team: str, environment: str) -> str:
-    """The id of a team's service account: 6 to 30 characters, another one for every other pair of team and environment.
+    """Return the id of a team's service account: 6 to 30 characters, different for every pair of team and environment.
 
-    An id has hyphens alone to join names with, and names may have hyphens: team a-b of c and team a of b-c. Where one has, a digest of the
-    pair keeps them apart.
+    Hyphens join the names in an id, and names may contain hyphens: team a-b of c and team a of b-c. If one does, a digest of the pair
+    distinguishes them.
     """
     joined = f"team-{team}-{environment}"
     if "-" in team or "-" in environment:
-        # With a slash, which no name holds.
+        # With a slash, which no name contains.
         joined += f"-{hashlib.sha256(f'{team}/{environment}'.encode()).hexdigest()[:8]}"
     return fitted(joined, ACCOUNT_ID_CHARACTERS)
 

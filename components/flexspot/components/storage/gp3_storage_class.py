@@ -1,4 +1,4 @@
-"""The default class of volumes on EKS, which has none of its own."""
+"""The default storage class on EKS, which has none by itself."""
 
 # No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types, and NotRequired as optional.
 from typing import NotRequired, TypedDict
@@ -12,7 +12,7 @@ from flexspot.components.shared_args import publish
 CLASS_NAME = "gp3"
 DRIVER = "ebs.csi.aws.com"
 AUTO_MODE_DRIVER = "ebs.csi.eks.amazonaws.com"
-"""Auto Mode's own (EKS user guide, "Create a storage class"): volumes of the one are not the other's to attach."""
+"""Auto Mode's own driver (EKS user guide, "Create a storage class"). Neither driver attaches volumes of the other."""
 
 _DEFAULT = "storageclass.kubernetes.io/is-default-class"
 
@@ -24,7 +24,7 @@ class Gp3StorageClassArgs(TypedDict):
     """The class's name. Default: gp3."""
 
     default: NotRequired[bool]
-    """Whether claims without a class use it. Default: True."""
+    """If true, claims without a class use it. Default: True."""
 
     labels: dict[str, str]
     """Labels of the object."""
@@ -34,16 +34,18 @@ class Gp3StorageClassArgs(TypedDict):
 
 
 class Gp3StorageClass(pulumi.ComponentResource):
-    """Encrypted gp3 volumes of the EBS driver, created in the zone of the first pod that uses them; they can grow, and are deleted with
-    their claim.
+    """Encrypted gp3 volumes of the EBS driver, created in the zone of the first pod that uses them.
+
+    They can grow, and are deleted with their claim.
 
     EKS creates a class gp2 that is neither encrypted nor, since 1.30, the default (EKS user guide, "Review release notes for Kubernetes
-    versions on standard support", 1.30), so a claim without a class would wait for ever. The key is the account's EBS key: the driver's
-    role may use no other. Raises ValueError for an empty name.
+    versions on standard support", 1.30), so a claim without a class would wait forever. The key is the account's EBS key, the only one that
+    the
+    driver's role may use. Raises ValueError for an empty name.
     """
 
     name: pulumi.Output[str]
-    """The class's name, known once it is there."""
+    """The class's name, known once it exists."""
 
     def __init__(self, name: str, args: Gp3StorageClassArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         called = args.get("name", CLASS_NAME)

@@ -15,7 +15,8 @@ LEAST_ACK_SECONDS = 10
 MOST_ACK_SECONDS = 600
 
 ACK_MARGIN_SECONDS = LEASE_MARGIN_SECONDS
-"""What a deadline leaves beyond the grace period: for the warning to arrive, the last write to end, the acknowledgement to travel."""
+"""Time that a deadline leaves beyond the grace period: for the warning to arrive, the last write to end, and the acknowledgement to travel.
+"""
 
 _USUAL_ACK_SECONDS = 60
 _USUAL_RETENTION_DAYS = 7
@@ -35,7 +36,7 @@ class PubsubWorkQueueArgs(TypedDict):
     """Arguments of PubsubWorkQueue."""
 
     queue: str
-    """Name of the topic and of the workers' subscription; 3 to 243 characters. Dead letters go to the same name with -dead-letter."""
+    """Name of the topic and of the workers' subscription, 3 to 243 characters. Dead letters go to the same name with -dead-letter."""
 
     project: str
     """The project of the queue."""
@@ -44,13 +45,13 @@ class PubsubWorkQueueArgs(TypedDict):
     """IAM member that publishes and pulls: a GcsTeamAccess's `member`."""
 
     grace_seconds: int
-    """Seconds that a worker continues after an interruption warning; 15 on GKE Spot unless the pool raises it."""
+    """Seconds that a worker continues after an interruption warning: 15 on GKE Spot unless the pool raises it."""
 
     labels: dict[str, str]
     """Labels of topics and subscriptions, in Google Cloud's format."""
 
     ack_deadline_seconds: NotRequired[int | None]
-    """Seconds that a worker holds a delivered message; 10 to 600, and at least 30 more than the grace period.
+    """Seconds that a worker leases a delivered message, 10 to 600, and at least 30 more than the grace period.
 
     Default: 60, or the grace period and 30 if that is more."""
 
@@ -61,34 +62,39 @@ class PubsubWorkQueueArgs(TypedDict):
     """Deliveries after which a message goes to the dead-letter topic, 5 to 100. Default: 20, because an interruption counts as one."""
 
     kms_key: NotRequired[pulumi.Input[str] | None]
-    """Key that encrypts the messages; Pub/Sub's service agent must first be allowed to use it. Default: a key of Google's."""
+    """Key that encrypts the messages. Pub/Sub's service agent must first be allowed to use it. Default: Google's own key."""
 
 
 class PubsubWorkQueue(pulumi.ComponentResource):
     """A topic and a pull subscription for tasks, and a dead-letter topic and subscription for tasks that fail repeatedly.
 
     A worker acknowledges a task once its result is stored. A task that is not acknowledged by the deadline goes to another worker. The
-    deadline must be longer than the grace period: otherwise a second worker starts the task while the interrupted one still writes its
-    result. A deadline is at most 600 s. **A task that may take longer must extend its lease** while it runs. The client libraries'
-    streaming pull does so up to its own limit (max_lease_duration in Python; set it above the longest task); a plain pull calls
-    modifyAckDeadline. On SIGTERM a worker should nack tasks that it will not finish, and may exit with 0: the queue, not the Job, keeps
-    the task.
+    deadline
+    must be longer than the grace period: otherwise a second worker starts the task while the interrupted one still writes its result. A
+    deadline
+    is at most 600 s. **A task that may take longer must extend its lease** while it runs. The client libraries' streaming pull does so up
+    to its
+    own limit (max_lease_duration in Python; set it above the longest task). A plain pull calls modifyAckDeadline. On SIGTERM a worker
+    should
+    nack tasks that it will not finish, and may exit with 0: the queue, not the Job, keeps the task.
 
-    Exactly-once delivery prevents redelivery of an acknowledged task (for workers in one region); but a task whose worker dies between the
-    write and the acknowledgement is done twice, so write results under a name that the task determines.
+    Exactly-once delivery prevents redelivery of an acknowledged task (for workers in one region). But a task whose worker dies between the
+    write
+    and the acknowledgement is done twice, so write results under a name that the task determines.
 
-    Raises ValueError for a name, deadline, retention or attempts that Pub/Sub refuses, a deadline that does not outlast the grace period,
-    and labels that Google Cloud refuses. Limits are those of the Pub/Sub API v1; nothing here was applied to a live project.
+    Raises ValueError for a name, deadline, retention or attempts that Pub/Sub rejects, a deadline that does not outlast the grace period,
+    and
+    labels that Google Cloud rejects. Limits are those of the Pub/Sub API v1. This component has not been deployed to a live project.
     """
 
     topic: pulumi.Output[str]
-    """Where tasks are published: projects/PROJECT/topics/NAME, known once a published task is kept by the subscription."""
+    """The topic for tasks, projects/PROJECT/topics/NAME, known once the subscription keeps published tasks."""
 
     subscription: pulumi.Output[str]
-    """What workers pull: projects/PROJECT/subscriptions/NAME."""
+    """The subscription that workers pull from, projects/PROJECT/subscriptions/NAME."""
 
     dead_letter_subscription: pulumi.Output[str]
-    """What people look at: projects/PROJECT/subscriptions/NAME-dead-letter."""
+    """The subscription of dead letters, for people to inspect: projects/PROJECT/subscriptions/NAME-dead-letter."""
 
     def __init__(self, name: str, args: PubsubWorkQueueArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         resolved = _resolve(args)
@@ -97,13 +103,13 @@ class PubsubWorkQueue(pulumi.ComponentResource):
         child = pulumi.ResourceOptions(parent=self)
         queue, project, labels = args["queue"], args["project"], args["labels"]
         retention = f"{resolved.retention_days * _DAY_SECONDS}s"
-        # A subscription that nobody pulls for 31 days would be deleted, with its tasks.
+        # By default a subscription without a pull for 31 days is deleted, with its tasks.
         never = pubsub.SubscriptionExpirationPolicyArgs(ttl="")
         kms_key = args.get("kms_key")
         given_up = f"{queue}{_DEAD_LETTER}"
         topic = pubsub.Topic(f"{name}-topic", name=queue, project=project, kms_key_name=kms_key, labels=labels, opts=child)
         dead_letters = pubsub.Topic(f"{name}-dead-letters", name=given_up, project=project, kms_key_name=kms_key, labels=labels, opts=child)
-        # Made first: what is published to a topic without a subscription is lost.
+        # Created first: messages to a topic without a subscription are lost.
         kept = pubsub.Subscription(
             f"{name}-dead-letter-subscription",
             name=given_up,

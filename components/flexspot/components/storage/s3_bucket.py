@@ -1,4 +1,4 @@
-"""An S3 bucket for checkpoints or for datasets: its name, what it refuses whoever asks, what S3 does with its objects by itself."""
+"""An S3 bucket for checkpoints or for datasets, its name, policy and lifecycle, and a folder of it as a volume."""
 
 # No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types, and NotRequired as optional.
 import re
@@ -26,28 +26,28 @@ from flexspot.components.storage.claimed_volume import (
 
 BUCKET_NAME_CHARACTERS = 63
 
-# A dot is allowed by S3, but the certificate of its endpoints does not cover such a name.
+# S3 allows a dot, but the certificate of its endpoints does not cover such a name.
 _BUCKET_NAME = re.compile(r"[a-z0-9][a-z0-9-]{1,61}[a-z0-9]")
 
 RESERVED_PREFIXES = ("xn--", "sthree-", "amzn-s3-demo-")
 RESERVED_SUFFIXES = ("-s3alias", "--ol-s3", "--x-s3", "--table-s3", "-an")
-"""Aliases of access points, directory buckets, table buckets, and the account's own namespace, in which no bucket is made here.
+"""Aliases of access points, directory buckets, table buckets, and the account's own namespace. No bucket here is one of these.
 
 https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html
 """
 
 
 def bucket_name(account: str, region: str, environment: str, purpose: str) -> str:
-    """A bucket name of at most 63 characters, the same each time, that no other account, region or environment of ours derives.
+    """Return a bucket name of at most 63 characters, always the same, and different for each account, region and environment.
 
-    Bucket names are shared by all accounts of a partition: somebody else can still have taken it, and then the deployment fails. The
-    account comes first because no reserved word begins with a digit.
+    All accounts of a partition share bucket names. If another account has already taken it, the deployment fails. The account comes first
+    because no reserved word begins with a digit.
     """
     return fitted(f"{account}-{environment}-{purpose}-{region}", BUCKET_NAME_CHARACTERS)
 
 
 def check_bucket_name(owner: str, argument: str, bucket: str) -> None:
-    """Raises ValueError for a name that S3 refuses, or that has a dot."""
+    """Raise ValueError for a name that S3 rejects, or that has a dot."""
     if not _BUCKET_NAME.fullmatch(bucket):
         raise ValueError(
             f"{owner}: {argument} is {bucket!r} ({len(bucket)} characters); a name has 3 to {BUCKET_NAME_CHARACTERS} of a-z, 0-9 and -, "
@@ -64,16 +64,17 @@ def check_bucket_name(owner: str, argument: str, bucket: str) -> None:
 
 
 def bucket_arn(partition: str, bucket: str) -> str:
-    """A bucket's ARN; its name is enough, as no two of a partition are alike."""
+    """Return a bucket's ARN. Its name is sufficient, because it is unique in the partition."""
     return f"arn:{partition}:s3:::{bucket}"
 
 
 def tls_only(arn: str) -> PolicyDocument:
-    """The policy of a bucket that answers over TLS 1.2 or later alone.
+    """Return the policy of a bucket that only answers over TLS 1.2 or later.
 
     https://docs.aws.amazon.com/AmazonS3/latest/userguide/example-bucket-policies.html (aws:SecureTransport) and
-    https://docs.aws.amazon.com/AmazonS3/latest/userguide/amazon-s3-policy-keys.html (s3:TlsVersion). It allows nothing: permissions are
-    those of the roles.
+    https://docs.aws.amazon.com/AmazonS3/latest/userguide/amazon-s3-policy-keys.html (s3:TlsVersion). It allows nothing: permissions come
+    from
+    the roles.
     """
     everything = [arn, f"{arn}/*"]
     return {
@@ -100,14 +101,14 @@ def tls_only(arn: str) -> PolicyDocument:
 
 
 ABORT_DAYS = 7
-"""After how many days the parts of an upload that never ended are deleted; they are billed, and appear in no listing."""
+"""Days after which the parts of an unfinished upload are deleted. They are billed, and appear in no listing."""
 
 RESTORE_DAYS = 7
-"""For how many days a dataset's object can be had back after it was deleted or overwritten."""
+"""Days in which a dataset's object can be restored after it was deleted or overwritten."""
 
 
 def encryption_rule(kms_key: pulumi.Input[str] | None) -> s3.BucketServerSideEncryptionConfigurationRuleArgs:
-    """Encryption with the key, or with one of S3's where it is None; never with a key that the caller sends."""
+    """Return encryption with the key, or with S3's own if it is None, and never with a key that the caller sends."""
     return s3.BucketServerSideEncryptionConfigurationRuleArgs(
         apply_server_side_encryption_by_default=s3.BucketServerSideEncryptionConfigurationRuleApplyServerSideEncryptionByDefaultArgs(
             sse_algorithm="AES256" if kms_key is None else "aws:kms", kms_master_key_id=kms_key
@@ -118,7 +119,7 @@ def encryption_rule(kms_key: pulumi.Input[str] | None) -> s3.BucketServerSideEnc
 
 
 def lifecycle_rules(purpose: str, retention_days: int | None) -> list[s3.BucketLifecycleConfigurationRuleArgs]:
-    """The rules of a bucket, each of them for all of its objects."""
+    """Return the rules of a bucket, each of them for all of its objects."""
     rules = [
         _rule(
             "abort-unfinished-uploads",
@@ -133,7 +134,7 @@ def lifecycle_rules(purpose: str, retention_days: int | None) -> list[s3.BucketL
         rules.append(
             _rule(
                 "delete-old-versions",
-                # A marker that hides nothing any more goes too; S3 takes this beside the days of old versions, not of current ones.
+                # A marker that no longer hides anything is deleted too. S3 accepts this with the days of old versions, not of current ones.
                 expiration=s3.BucketLifecycleConfigurationRuleExpirationArgs(expired_object_delete_marker=True),
                 noncurrent_version_expiration=s3.BucketLifecycleConfigurationRuleNoncurrentVersionExpirationArgs(
                     noncurrent_days=RESTORE_DAYS
@@ -164,53 +165,56 @@ class S3BucketArgs(TypedDict):
     """Arguments of S3Bucket."""
 
     bucket: str
-    """The bucket's name, unique in the partition, at most 63 characters; `bucket_name` builds a suitable one."""
+    """The bucket's name, unique in the partition, at most 63 characters. `bucket_name` builds a suitable one."""
 
     region: str
     """The bucket's region, such as us-east-1."""
 
     cluster_region: str
-    """The region of the nodes that will use the bucket; `region` must be the same."""
+    """The region of the nodes that will use the bucket. `region` must be the same."""
 
     purpose: str
-    """checkpoints or datasets."""
+    """Use of the bucket: `checkpoints` or `datasets`."""
 
     tags: dict[str, str]
-    """Tags of the bucket; nothing else in this component has tags."""
+    """Tags of the bucket. Nothing else in this component has tags."""
 
     retention_days: NotRequired[int | None]
     """Days after which an object is deleted. Default: never."""
 
     kms_key: NotRequired[pulumi.Input[str] | None]
-    """ARN of the key that encrypts new objects. Default: a key of S3's."""
+    """ARN of the key that encrypts new objects. Default: S3's own key."""
 
     force_destroy: NotRequired[bool | None]
-    """Whether destroying the bucket also deletes its contents. Default: False, a bucket with objects is not destroyed."""
+    """If true, destroying the bucket also deletes its contents. Default: False, a bucket with objects is not destroyed."""
 
 
 class S3Bucket(pulumi.ComponentResource):
     """A private bucket in the cluster's own region, which only accepts TLS and leaves access to IAM.
 
     Checkpoints have no versions: training overwrites and deletes them all day, and each version would be billed again. A bucket that never
-    had versioning needs no resource to say so; one with suspended versioning would have null versions. Objects older than `retention_days`
-    are deleted, so copy elsewhere what must stay. Datasets are hard to recreate: they have versions, and deleted or overwritten
-    objects can be restored for 7 days. Parts of incomplete uploads are deleted after 7 days.
+    had
+    versioning needs no resource for it, and one with suspended versioning would have null versions. Objects older than `retention_days` are
+    deleted, so copy elsewhere what must stay. Datasets are hard to recreate: they have versions, and deleted or overwritten objects can be
+    restored for 7 days. Parts of incomplete uploads are deleted after 7 days.
 
     With a customer managed key, a bucket key saves S3 a KMS request per object. Encryption with keys that the caller sends (SSE-C) is
-    refused, as S3 does for new buckets since 2026: only the caller could read such a checkpoint.
+    rejected,
+    as S3 does for new buckets since 2026: only the caller could read such a checkpoint.
 
-    Raises ValueError for a name that S3 refuses, a region other than the cluster's (under the name of the rule), an unknown purpose, a
-    retention below one day, a key without its ARN, and tags that AWS refuses. Nothing here was applied to a live account.
+    Raises ValueError for a name that S3 rejects, a region other than the cluster's (under the name of the rule), an unknown purpose, a
+    retention
+    below one day, a key without its ARN, and tags that AWS rejects. This component has not been deployed to a live account.
     """
 
     name: pulumi.Output[str]
     """The bucket's name, known once it is private, encrypted and has its policy."""
 
     arn: pulumi.Output[str]
-    """The bucket's ARN, likewise."""
+    """The bucket's ARN, known at the same time."""
 
     url: pulumi.Output[str]
-    """s3:// and the name, likewise."""
+    """The bucket's URL, s3:// and its name, known at the same time."""
 
     def __init__(self, name: str, args: S3BucketArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         _check(name, args)
@@ -242,7 +246,7 @@ class S3Bucket(pulumi.ComponentResource):
             bucket=bucket,
             region=region,
             rule=s3.BucketOwnershipControlsRuleArgs(object_ownership="BucketOwnerEnforced"),
-            # One after the other: S3 refuses to change two of these at once (OperationAborted).
+            # One after the other: S3 rejects changes of two of these at once (OperationAborted).
             opts=pulumi.ResourceOptions(parent=self, depends_on=[private]),
         )
         policy = s3.BucketPolicy(
@@ -301,7 +305,7 @@ def _check(name: str, args: S3BucketArgs) -> None:
 
 DRIVER = "s3.csi.aws.com"
 
-# What was found is not asked for again; what was not there may have been put there since (Mountpoint 1.15 and later).
+# Found files are not looked up again. Missing ones are, because they may exist by then (Mountpoint 1.15 and later).
 _LOOKED_UP_ONCE = ("metadata-ttl=indefinite", "negative-metadata-ttl=minimal")
 
 
@@ -309,10 +313,10 @@ class S3MountpointVolumeArgs(BucketVolumeArgs):
     """Arguments of S3MountpointVolume."""
 
     region: str
-    """The bucket's region, such as us-east-1. Required, because pods cannot ask the machine's metadata service for it."""
+    """The bucket's region, such as us-east-1. Required, because pods cannot reach the machine's metadata service."""
 
     file_cache_gib: NotRequired[int | None]
-    """GiB of the node's disk that cache datasets, in the Mountpoint pod's own emptyDir. Default: 0, no cache.
+    """Size in GiB of the cache of datasets on the node's disk, in the Mountpoint pod's own emptyDir. Default: 0, no cache.
 
     Only for datasets: checkpoints are read once, and every node must see the newest."""
 
@@ -322,26 +326,35 @@ class S3MountpointVolume(pulumi.ComponentResource):
 
     The driver (version 2 of the add-on aws-mountpoint-s3-csi-driver) mounts with the pod's identity, authenticationSource: pod, which
     S3TeamAccess gives to its service account, and never with its own. That identity may only list its own folder, so the folder is mounted
-    as prefix. With Pod Identity nothing else is needed: stsRegion is for IRSA, and `region` would replace it.
+    as
+    prefix. With Pod Identity nothing else is needed: stsRegion is for IRSA, and `region` would replace it.
     https://github.com/awslabs/mountpoint-s3-csi-driver/blob/main/docs/CONFIGURATION.md#pod-level-credentials The mount itself runs in a pod
-    of the namespace mount-s3 on the same node, which needs some free capacity there; network policies of the team's namespace do not apply
-    to it, but do apply to pods that access the bucket directly.
+    of
+    the namespace mount-s3 on the same node, which needs some free capacity there. Network policies of the team's namespace do not apply to
+    that
+    pod, but do apply to pods that access the bucket directly.
 
-    It is not a disk. **A writer of checkpoints writes new files, each from beginning to end, and closes them; it cannot append, cannot
-    change a part of a file, and cannot rename**, neither files nor folders, in a general purpose bucket. Others see a file, complete, once
-    it was closed without an error (or after fsync, after which it cannot be written further). Frameworks must therefore not write to a
-    temporary name and rename it: write step-100/ and then, last, a small file in it, or latest anew, that marks it as complete; readers
-    look for that file. An existing file can be overwritten, if it is opened with truncation, and deleted. Empty folders are not kept. A
-    file has at most 10,000 parts of 8 MiB, 78 GiB: split larger ones. No locks, links, chmod or chown.
+    It is not a disk. **A writer of checkpoints writes new files, each from beginning to end, and closes them. It cannot append, cannot
+    change a
+    part of a file, and cannot rename** files or folders in a general purpose bucket. Others see a file, complete, once it was closed
+    without an
+    error (or after fsync, after which it cannot be written further). Frameworks must therefore not write to a temporary name and rename it.
+    Write step-100/ and then, last, a small file in it, or latest anew, that marks it as complete. Readers look for that file. An existing
+    file
+    can be deleted, and overwritten if it is opened with truncation. Empty folders are not kept. A file has at most 10,000 parts of 8 MiB,
+    78
+    GiB: split larger ones. No locks, links, chmod or chown.
     https://github.com/awslabs/mountpoint-s3/blob/main/doc/SEMANTICS.md
 
     Datasets are read-only, and a file that was looked up once is not looked up again while the node has the volume mounted: new files are
     visible, changes to files already read are not. The volume's size, 1 GiB, has no meaning: Kubernetes requires one, the driver ignores
     it.
 
-    Raises ValueError for names that Kubernetes refuses, no region, an unknown purpose, a folder that is not a relative path, root as user
-    or group, and a cache that is negative or for checkpoints. The options are those of Mountpoint and its driver's documentation; no mount
-    was made in a live cluster.
+    Raises ValueError for names that Kubernetes rejects, no region, an unknown purpose, a folder that is not a relative path, root as user
+    or
+    group, and a cache that is negative or for checkpoints. The options follow the documentation of Mountpoint and its driver. It has not
+    been
+    mounted in a live cluster.
     """
 
     claim: pulumi.Output[str]
@@ -363,9 +376,9 @@ class S3MountpointVolume(pulumi.ComponentResource):
                 mount_options=_mount_options(mount, args["region"]),
                 source=CSIPersistentVolumeSourceArgs(
                     driver=DRIVER,
-                    # Not the bucket: of volumes with one handle a pod gets the first alone.
+                    # Not the bucket: of several volumes with the same handle a pod only gets the first.
                     volume_handle=volume_name(args["namespace"], mount.claim),
-                    # Left out when it is not true: the server drops a false.
+                    # Omitted when it is not true: the server drops a false.
                     read_only=True if mount.read_only else None,
                     volume_attributes={"bucketName": args["bucket"], "authenticationSource": "pod", **_cache(mount)},
                 ),
@@ -384,7 +397,7 @@ def _mount_options(mount: FolderMount, region: str) -> list[str]:
         f"gid={mount.group}",
         "file-mode=664",
         "dir-mode=775",
-        # The mount's user is the driver's: without this only it and root would see the files.
+        # The mount's user is the driver's. Without this only that user and root would see the files.
         "allow-other",
     ]
     return [*options, "read-only", *_LOOKED_UP_ONCE] if mount.read_only else [*options, "allow-delete", "allow-overwrite"]

@@ -1,4 +1,4 @@
-"""A team's identity in AWS, and what it may do with the buckets."""
+"""A team's identity in AWS, and its permissions on the buckets."""
 
 # No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types, and NotRequired as optional.
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ from flexspot.components.storage.s3_bucket import bucket_arn, check_bucket_name
 
 @dataclass(frozen=True)
 class TeamFolders:
-    """A team's own folder in the checkpoint bucket, and the dataset bucket of which it reads the shared folder."""
+    """A team's own folder in the checkpoint bucket, and the dataset bucket whose shared folder it reads."""
 
     partition: str
     team: str
@@ -40,10 +40,11 @@ class TeamFolders:
 
 
 def team_policy(folders: TeamFolders, kms_key: str | None) -> PolicyDocument:
-    """What the team may do: anything with the objects of its own folder, and read datasets; with the key only on behalf of these buckets.
+    """Return the team's permissions: to read and write the objects of its own folder, to read datasets, and to use the key for both.
 
-    A listing must name the folder as its prefix: one of the whole bucket, or of a prefix that other teams' names share, is refused. The
-    actions are those that Mountpoint asks for, and the one that lets other clients resume an upload.
+    A listing must name the folder as its prefix. One of the whole bucket, or of a prefix that other teams' names share, is rejected. The
+    actions
+    are those that Mountpoint needs, and the one that lets other clients resume an upload. The key may only be used through these buckets.
     https://github.com/awslabs/mountpoint-s3/blob/main/doc/CONFIGURATION.md#iam-permissions
     """
     checkpoints = bucket_arn(folders.partition, folders.checkpoint_bucket)
@@ -57,7 +58,7 @@ def team_policy(folders: TeamFolders, kms_key: str | None) -> PolicyDocument:
         ),
     ]
     if kms_key is not None:
-        # Decrypting is part of writing in parts, too: https://repost.aws/knowledge-center/s3-multipart-kms-decrypt
+        # Uploads in parts also need to decrypt: https://repost.aws/knowledge-center/s3-multipart-kms-decrypt
         statements.append(_key_use("UseKeyForCheckpoints", ["kms:Decrypt", "kms:GenerateDataKey"], kms_key, checkpoints))
     if folders.dataset_bucket is not None:
         datasets = bucket_arn(folders.partition, folders.dataset_bucket)
@@ -81,7 +82,7 @@ def _listing(sid: str, bucket: str, folders: tuple[str, ...]) -> Statement:
         Effect="Allow",
         Action="s3:ListBucket",
         Resource=bucket,
-        # The folder itself, red/, is of this form too.
+        # Also matches the folder itself, red/.
         Condition={"StringLike": {"s3:prefix": [f"{folder}/*" for folder in folders]}},
     )
 
@@ -92,7 +93,8 @@ def _key_use(sid: str, actions: list[str], kms_key: str, bucket: str) -> Stateme
         Effect="Allow",
         Action=actions,
         Resource=kms_key,
-        # What S3 tells KMS: the bucket with a bucket key, the object without. https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucket-key.html
+        # S3's context for KMS: the bucket with a bucket key, else the object.
+        # https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucket-key.html
         Condition={"StringLike": {"kms:EncryptionContext:aws:s3:arn": [bucket, f"{bucket}/*"]}},
     )
 
@@ -116,7 +118,7 @@ class S3TeamAccessArgs(RoleOptionsArgs):
     """The cluster's name: the first part of the role's name, and part of its trust policy."""
 
     cluster_name: pulumi.Input[str]
-    """The same name, known once the cluster exists: the team's pods get the role after that."""
+    """The same name, known once the cluster exists. The team's pods get the role after that."""
 
     namespace: str
     """The team's Kubernetes namespace."""
@@ -137,26 +139,30 @@ class S3TeamAccessArgs(RoleOptionsArgs):
     """Bucket with datasets, a different one. Default: none, the team reads no dataset."""
 
     kms_key: NotRequired[pulumi.Input[str] | None]
-    """ARN of the key that encrypts the buckets; its key policy must leave permissions to IAM. Default: a key of S3's."""
+    """ARN of the key that encrypts the buckets. Its key policy must leave permissions to IAM. Default: S3's own key."""
 
 
 class S3TeamAccess(pulumi.ComponentResource):
-    """An IAM role for the team's pods: it reads and writes the team's checkpoints, reads its datasets, and nothing else.
+    """An IAM role for the team's pods. It reads and writes the team's checkpoints, reads its datasets, and has no other permissions.
 
     The pods get it through EKS Pod Identity, so the Kubernetes service account needs no annotation, but the nodes must run the pod identity
     agent. The role trusts only this service account of this cluster, by the tags that EKS sets on the session. It does not use
-    aws:SourceArn: the user guide does not name it for this service, and with it S3 volumes found no credentials
+    aws:SourceArn:
+    the user guide does not name it for this service, and with it S3 volumes found no credentials
     (https://github.com/awslabs/mountpoint-s3-csi-driver/issues/781). Pods that started earlier have no credentials: start pods after this.
 
-    Folders in S3 are prefixes and need not be created. A listing of the whole bucket is refused, so clients name the folder:
-    s3://bucket/team/, and S3MountpointVolume mounts with it as prefix. What the role's own policy does not allow, such as deleting the
-    bucket or changing its policy, it cannot do at all: the bucket's policy allows nothing.
+    Folders in S3 are prefixes and need not be created. A listing of the whole bucket is rejected, so clients name the folder:
+    s3://bucket/team/, and S3MountpointVolume mounts with it as prefix. The role can only do what its own policy allows, so it cannot delete
+    the
+    bucket or change its policy: the bucket's policy allows nothing.
 
     Two clusters with the same name in one account, in two regions, would need the same role: give them different names.
 
-    Raises ValueError for names that Kubernetes, EKS, IAM or S3 refuse, dataset folders without a dataset bucket, a dataset bucket that is
-    the checkpoint bucket (its folders belong to other teams), a key without its ARN, so many folders that the policy is too long, and tags
-    that AWS refuses. Written from documentation; nothing here was applied to a live account.
+    Raises ValueError for names that Kubernetes, EKS, IAM or S3 rejects, and for dataset folders without a dataset bucket. Also for a
+    dataset
+    bucket that is the checkpoint bucket (its folders belong to other teams), a key without its ARN, so many folders that the policy is too
+    long,
+    and tags that AWS rejects. It follows the documentation, and has not been deployed to a live account.
     """
 
     role_arn: pulumi.Output[str]
@@ -166,7 +172,7 @@ class S3TeamAccess(pulumi.ComponentResource):
     """The role's name, at most 64 characters, known once it exists."""
 
     checkpoint_url: pulumi.Output[str]
-    """Where the team's checkpoints are, s3://bucket/team/, known once the team may use it."""
+    """The URL of the team's checkpoints, s3://bucket/team/, known once the team may use it."""
 
     def __init__(self, name: str, args: S3TeamAccessArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         folders = _check(name, args)
@@ -200,7 +206,7 @@ class S3TeamAccess(pulumi.ComponentResource):
             role_arn=arn,
             region=args["region"],
             tags=args["tags"],
-            # Pods that start at once may use the buckets at once.
+            # So that pods may use the buckets as soon as they start.
             opts=pulumi.ResourceOptions(parent=self, depends_on=[role, policy]),
         )
         self.role_name = role.name
@@ -210,7 +216,7 @@ class S3TeamAccess(pulumi.ComponentResource):
 
 
 def team_role_name(cluster: str, team: str) -> str:
-    """The name of a team's role, unique in the account as long as its clusters' names are."""
+    """Return the name of a team's role, which is unique in the account if its clusters' names are."""
     return fitted(f"{cluster}-team-{team}", ROLE_NAME_LENGTH)
 
 

@@ -16,14 +16,14 @@ from flexspot.components.shared_args import publish
 
 
 def queue_arn(partition: str, region: str, account: str, queue: str) -> str:
-    """A queue's ARN, which is known before the queue is there."""
+    """Return a queue's ARN, which is known before the queue exists."""
     return f"arn:{partition}:sqs:{region}:{account}:{queue}"
 
 
 def tls_only(arn: str) -> PolicyDocument:
-    """The policy of a queue that answers over TLS alone.
+    """Return the policy of a queue that only answers over TLS.
 
-    It allows nothing: permissions are those of the roles. SQS has no condition key for the version of TLS, and takes 1.2 or later alone.
+    It allows nothing: permissions come from the roles. SQS has no condition key for the version of TLS, and only accepts 1.2 or later.
     https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-security-best-practices.html
     """
     return {
@@ -42,10 +42,10 @@ def tls_only(arn: str) -> PolicyDocument:
 
 
 def worker_policy(arn: str, kms_key: str | None) -> PolicyDocument:
-    """What a worker may do: take a task, keep it longer, give it back or finish it. Not send one, not empty or change the queue.
+    """Return a worker's permissions: to receive, extend, return and delete tasks, but not to send them or to empty or change the queue.
 
-    https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazonsqs.html; with a key of one's own, a consumer needs
-    kms:Decrypt, here through SQS alone: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-key-management.html
+    https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazonsqs.html. With a customer managed key, a consumer needs
+    kms:Decrypt, here only through SQS: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-key-management.html
     """
     statements = [
         Statement(
@@ -80,7 +80,7 @@ QUEUE_CHARACTERS = 80
 MOST_LEASE_SECONDS = 12 * 60 * 60
 
 DEAD_LETTER_DAYS = 14
-"""The most that SQS keeps a message, from when it was sent."""
+"""Longest time that SQS keeps a message, from when it was sent."""
 
 _USUAL_LEASE_SECONDS = 300
 _USUAL_RETENTION_DAYS = 7
@@ -94,7 +94,7 @@ class SqsWorkQueueArgs(TypedDict):
     """Arguments of SqsWorkQueue."""
 
     queue: str
-    """Name of the queue; above 80 characters it is cut, with a hash of the whole. Dead letters go to the same name with -dead-letter."""
+    """Name of the queue. Above 80 characters it is cut, with a hash of the whole. Dead letters go to the same name with -dead-letter."""
 
     worker_role_name: pulumi.Input[str]
     """Name of the workers' role: an S3TeamAccess's `role_name`. It gets a policy for this queue."""
@@ -106,7 +106,7 @@ class SqsWorkQueueArgs(TypedDict):
     """The region of the queue, such as us-east-1."""
 
     grace_seconds: int
-    """Seconds that a worker continues after an interruption warning; at most 120 on EC2 Spot."""
+    """Seconds that a worker continues after an interruption warning, at most 120 on EC2 Spot."""
 
     tags: dict[str, str]
     """Tags of both queues."""
@@ -115,7 +115,7 @@ class SqsWorkQueueArgs(TypedDict):
     """The partition of the account: aws, aws-cn or aws-us-gov. Default: aws."""
 
     lease_seconds: NotRequired[int | None]
-    """Seconds that a worker holds a received message (SQS: visibility timeout); up to 43,200, and at least 30 more than the grace period.
+    """Seconds that a worker leases a received message (SQS: visibility timeout), up to 43,200, and at least 30 more than the grace period.
 
     Default: 300, or the grace period and 30 if that is more."""
 
@@ -126,12 +126,12 @@ class SqsWorkQueueArgs(TypedDict):
     """Receives after which a message goes to the dead-letter queue, 2 to 1,000. Default: 20, because an interruption counts as one."""
 
     kms_key: NotRequired[pulumi.Input[str] | None]
-    """ARN of the key that encrypts the messages; its key policy must leave permissions to IAM. Default: a key of SQS's."""
+    """ARN of the key that encrypts the messages. Its key policy must leave permissions to IAM. Default: SQS's own key."""
 
 
 @dataclass(frozen=True)
 class WorkQueueShape:
-    """SqsWorkQueueArgs with their defaults, and the names made of them."""
+    """SqsWorkQueueArgs with their defaults, and the names built from them."""
 
     queue_name: str
     queue_arn: str
@@ -143,7 +143,7 @@ class WorkQueueShape:
 
 
 def work_queue_shape(args: SqsWorkQueueArgs) -> WorkQueueShape:
-    """The shape that the arguments ask for, whether it can be had or not."""
+    """Return the shape that the arguments describe, without checking it."""
     place = (args.get("partition") or "aws", args["region"], args["account"])
     queue_name = fitted(args["queue"], QUEUE_CHARACTERS)
     dead_letter_name = fitted(args["queue"], QUEUE_CHARACTERS - len(_DEAD_LETTER)) + _DEAD_LETTER
@@ -163,7 +163,7 @@ def _or(value: int | None, default: int) -> int:
 
 
 def check_work_queue(name: str, args: SqsWorkQueueArgs, shape: WorkQueueShape) -> None:
-    """Raises ValueError for what SQS would refuse, and for a lease that would not outlast the grace period."""
+    """Raise ValueError for values that SQS would reject, and for a lease that would not outlast the grace period."""
     owner = f"SqsWorkQueue {name}"
     check_place(f"{owner}:", args["account"], args.get("partition") or "aws", args["region"])
     if not _QUEUE.fullmatch(args["queue"]):
@@ -194,7 +194,7 @@ def check_work_queue(name: str, args: SqsWorkQueueArgs, shape: WorkQueueShape) -
 
 
 LONG_POLL_SECONDS = 20
-"""The most that SQS waits for a message: an idle worker asks three times a minute."""
+"""Longest time that SQS waits for a message. An idle worker then polls three times a minute."""
 
 _DAY_SECONDS = 24 * 60 * 60
 _POLICY_NAME_CHARACTERS = 128
@@ -204,35 +204,42 @@ class SqsWorkQueue(pulumi.ComponentResource):
     """A queue for tasks, a dead-letter queue for tasks that fail repeatedly, and a worker's permissions on the first.
 
     A worker deletes a task when its result is stored. An interrupted worker does not, and another gets the task after the lease. The lease
-    must therefore outlast the grace period: otherwise the task would be received again while the interrupted worker still writes its
-    result. **A task that may take longer must extend its lease** with ChangeMessageVisibility while it runs, up to 12 hours after it was
-    received. A worker that is told to stop sets the visibility of what it will not finish to 0, which returns it at once, and may exit with
-    0: the queue, not the Job, remembers the task.
+    must
+    therefore outlast the grace period: otherwise the task would be received again while the interrupted worker still writes its result. **A
+    task
+    that may take longer must extend its lease** with ChangeMessageVisibility while it runs, up to 12 hours after it was received. A worker
+    that
+    gets SIGTERM sets the visibility of tasks that it will not finish to 0, which returns them at once, and may exit with 0: the queue, not
+    the
+    Job, remembers the task.
 
-    SQS delivers at least once: a task may be done twice, so write results under a name that the task determines. The worker cannot send:
-    whoever fills the queue needs sqs:SendMessage on `queue_arn` (and, with a key, kms:GenerateDataKey and kms:Decrypt on it) by a separate
-    policy. The worker's permissions are in its role, not in the queue's policy: that would refer to the role by an id, which a recreated
-    role of the same name does not have.
+    SQS delivers at least once: a task may be done twice, so write results under a name that the task determines. The worker cannot send
+    tasks.
+    Their sender needs sqs:SendMessage on `queue_arn` (and, with a key, kms:GenerateDataKey and kms:Decrypt on it) by a separate policy. The
+    worker's permissions are in its role, not in the queue's policy: that would refer to the role by an id, which a recreated role of the
+    same
+    name does not have.
 
     A message is deleted 14 days after it was sent, in the dead-letter queue as well: SQS counts from the first sending, so a message that
     waited in the queue for its 7 days leaves 7 days to inspect it.
     https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/setting-up-dead-letter-queue-retention.html
 
-    Raises ValueError for a name, account, region, lease, retention or number of attempts that SQS refuses, a lease that does not outlast
-    the grace period, a key without its ARN, and tags that AWS refuses. The queues are tested against moto, not against a live account.
+    Raises ValueError for a name, account, region, lease, retention or number of attempts that SQS rejects, a lease that does not outlast
+    the
+    grace period, a key without its ARN, and tags that AWS rejects. The queues are tested against moto, not against a live account.
     """
 
     queue_url: pulumi.Output[str]
-    """Where tasks are sent and received, known once plain HTTP is refused and tasks that fail have a place to go."""
+    """The queue's URL, known once plain HTTP is rejected and failed tasks have a dead-letter queue."""
 
     queue_name: pulumi.Output[str]
-    """The queue's name, known likewise."""
+    """The queue's name, known at the same time."""
 
     queue_arn: pulumi.Output[str]
-    """The queue's ARN, for the policy of whoever sends tasks; known likewise."""
+    """The queue's ARN, for the policy of the sender of tasks, known at the same time."""
 
     dead_letter_url: pulumi.Output[str]
-    """What people look at."""
+    """URL of the dead-letter queue, for people to inspect."""
 
     def __init__(self, name: str, args: SqsWorkQueueArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         shape = work_queue_shape(args)
@@ -262,7 +269,7 @@ class SqsWorkQueue(pulumi.ComponentResource):
             sqs_managed_sse_enabled=True if kms_key is None else None,
             kms_master_key_id=kms_key,
             tags=args["tags"],
-            # Its redrive policy names the other, which SQS asks for at once.
+            # The redrive policy names the dead-letter queue, which SQS checks at once.
             opts=pulumi.ResourceOptions(parent=self, depends_on=[given_up]),
         )
         policies = [

@@ -1,1 +1,1 @@
-"""What a team has on the cluster: namespace, quota, defaults; and the priorities that all teams share."""
+"""A team's objects on the cluster: namespace, quota and defaults, and the priorities that all teams share."""

@@ -1,4 +1,4 @@
-"""Rules that the API server itself holds against what is sent to it, in CEL, without a webhook; and owner labels that work gets so."""
+"""Admission rules in CEL, which the API server evaluates without a webhook, and owner labels that it adds to work."""
 
 # No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types, and NotRequired as optional.
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ class MatchedResourcesArgs(TypedDict):
     """Objects to which a policy applies, in any version of their API."""
 
     group: str
-    """The API group; empty for the core group."""
+    """The API group. Empty for the core group."""
 
     resources: list[str]
     """Resource names as in API paths, such as jobs."""
@@ -54,7 +54,7 @@ class ValidationArgs(TypedDict):
     """One rule, in CEL."""
 
     expression: str
-    """Whether an object complies with the rule."""
+    """Expression that is true for an object that complies with the rule."""
 
     message: str
     """The message for an object that does not comply, used if `message_expression` fails."""
@@ -70,35 +70,35 @@ class AdmissionPolicyArgs(TypedDict):
     """The policy's name, unique in the cluster."""
 
     stops: bool
-    """Whether violations are rejected. If not, the sender gets a warning, in every namespace."""
+    """If true, violations are rejected. If not, the sender gets a warning, in every namespace."""
 
     guards: NotRequired[bool]
-    """Whether it only applies in teams' namespaces, and rejects objects on which it fails to evaluate. Default: false."""
+    """If true, it only applies in teams' namespaces, and rejects objects on which it fails to evaluate. Default: false."""
 
     matches: list[MatchedResourcesArgs]
-    """The objects that it checks; at least one."""
+    """The objects that it checks, at least one."""
 
     conditions: list[ExpressionArgs]
-    """Match conditions, each a boolean; all must hold."""
+    """Match conditions, each a boolean. All must hold."""
 
     variables: list[ExpressionArgs]
     """Variables for its other expressions, as `variables.NAME`, in order."""
 
     validations: list[ValidationArgs]
-    """The rules; at least one."""
+    """The rules, at least one."""
 
 
 class AdmissionPoliciesArgs(TypedDict):
     """Arguments of AdmissionPolicies."""
 
     policies: list[AdmissionPolicyArgs]
-    """The policies; at least one."""
+    """The policies, at least one."""
 
     team_label: str
     """The label that marks a team's namespace, with any value."""
 
     enforce: NotRequired[bool]
-    """Whether teams' work that breaks a rule is rejected. Default: true; with false the sender gets a warning, as everywhere else."""
+    """If true, teams' work that breaks a rule is rejected. With false the sender gets a warning, as everywhere else. Default: true."""
 
     labels: dict[str, str]
     """Labels of every object."""
@@ -108,7 +108,7 @@ class OwnerLabelsArgs(TypedDict):
     """Arguments of OwnerLabels."""
 
     keys: list[str]
-    """The labels; at least one."""
+    """The labels, at least one."""
 
     matches: list[MatchedResourcesArgs]
     """The objects that get the labels."""
@@ -124,13 +124,13 @@ class OwnerLabelsArgs(TypedDict):
 
 
 NAMESPACE_NAME = "kubernetes.io/metadata.name"
-"""The label with a namespace's own name, which Kubernetes writes on each."""
+"""The label with a namespace's own name, which Kubernetes sets on each."""
 
 SYSTEM = "kube-system"
 
 
 def constraints(matches: Sequence[MatchedResourcesArgs]) -> MatchResourcesArgs:
-    """The objects themselves, and no subresource: neither what a controller writes into a status nor what an autoscaler scales."""
+    """Match the objects without subresources, so neither a status that a controller writes nor the scale of an autoscaler."""
     return MatchResourcesArgs(
         match_policy="Equivalent",
         resource_rules=[
@@ -143,17 +143,17 @@ def constraints(matches: Sequence[MatchedResourcesArgs]) -> MatchResourcesArgs:
 
 
 def team_namespaces(label: str) -> MatchResourcesArgs:
-    """The teams' namespaces."""
+    """Match the teams' namespaces."""
     return _in_namespaces(LabelSelectorRequirementArgs(key=label, operator="Exists"))
 
 
 def other_namespaces(label: str) -> MatchResourcesArgs:
-    """All namespaces but the teams' and the cluster's own."""
+    """Match all namespaces except the teams' and the cluster's own."""
     return _in_namespaces(LabelSelectorRequirementArgs(key=label, operator="DoesNotExist"), _not_system())
 
 
 def all_namespaces() -> MatchResourcesArgs:
-    """All namespaces but the cluster's own."""
+    """Match all namespaces except the cluster's own."""
     return _in_namespaces(_not_system())
 
 
@@ -172,9 +172,11 @@ _WARN = ["Warn", "Audit"]
 class AdmissionPolicies(pulumi.ComponentResource):
     """ValidatingAdmissionPolicies, which need no webhook and no other component.
 
-    In teams' namespaces violations are rejected; elsewhere the sender gets a warning; both appear in the audit log. The cluster's own
-    namespace is exempt. If a rule itself fails to evaluate on an object, the object is admitted: a policy must not cause an outage. A rule
-    that protects a guarantee rejects it instead, in teams' namespaces, because admitting it could take what belongs to another team.
+    In teams' namespaces violations are rejected. Elsewhere the sender gets a warning. Both appear in the audit log. The cluster's own
+    namespace
+    is exempt. If a rule itself fails to evaluate on an object, the object is admitted, because a policy must not cause an outage. A rule
+    that
+    protects a guarantee rejects it instead, in teams' namespaces, because admitting it could take resources of another team.
 
     Raises ValueError for no policies at all, and for one that matches nothing or has no rule.
     """
@@ -185,14 +187,14 @@ class AdmissionPolicies(pulumi.ComponentResource):
     def __init__(self, name: str, args: AdmissionPoliciesArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         _check(name, args)
         names = [each["name"] for each in args["policies"]]
-        # The CEL is long, and stands in the policies themselves.
+        # The CEL is long, and is in the policies themselves.
         super().__init__("flexspot:index:AdmissionPolicies", name, {**args, "policies": names}, opts)
         for each in args["policies"]:
-            self._hold(name, each, args)
+            self._declare(name, each, args)
         self.policies = pulumi.Output.from_input(names)
         publish(self)
 
-    def _hold(self, name: str, policy: AdmissionPolicyArgs, args: AdmissionPoliciesArgs) -> None:
+    def _declare(self, name: str, policy: AdmissionPolicyArgs, args: AdmissionPoliciesArgs) -> None:
         made = ValidatingAdmissionPolicy(
             f"{name}-{policy['name']}",
             metadata=ObjectMetaArgs(name=policy["name"], labels=args["labels"]),
@@ -250,7 +252,7 @@ class OwnerLabels(pulumi.ComponentResource):
     """
 
     keys: pulumi.Output[list[str]]
-    """The labels that are filled in."""
+    """The labels that are added."""
 
     def __init__(self, name: str, args: OwnerLabelsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         for argument, given in {"keys": args["keys"], "matches": args["matches"]}.items():

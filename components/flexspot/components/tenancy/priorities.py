@@ -12,23 +12,23 @@ from flexspot.components.shared_args import publish
 
 
 class PriorityArgs(TypedDict):
-    """One PriorityClass. If `preempts` is false its pods wait for free capacity and preempt nothing: right for all queued work."""
+    """One PriorityClass. If `preempts` is false its pods wait for free capacity and preempt nothing, which suits all queued work."""
 
     name: str
     """The object's name."""
 
     value: int
-    """The priority; pods with a higher value go first."""
+    """The priority. Pods with a higher value are scheduled first."""
 
     preempts: bool
-    """Whether its pods preempt pods with a lower priority."""
+    """If true, its pods preempt pods with a lower priority."""
 
     description: str
     """Description, for people."""
 
 
 def check_priorities(owner: str, classes: list[PriorityArgs]) -> None:
-    """Raises ValueError, in the name of `owner`, for priorities that Kubernetes refuses or for which no node is ever made."""
+    """Raise ValueError, beginning with `owner`, for priorities that Kubernetes rejects or for which no node is ever created."""
     seen: set[str] = set()
     for each in classes:
         place = f"{owner}: class {each['name']}"
@@ -56,7 +56,7 @@ class PrioritiesArgs(TypedDict):
 
 
 class Priorities(pulumi.ComponentResource):
-    """One PriorityClass per workload class; none is the cluster's default, so pods without a class are unaffected.
+    """One PriorityClass per workload class. None is the cluster's default, so pods without a class are unaffected.
 
     Raises ValueError for a value below -10, for which Cluster Autoscaler creates no node, one that Kubernetes reserves, and a name that is
     the cluster's own or appears twice.
@@ -75,9 +75,10 @@ class Priorities(pulumi.ComponentResource):
                 value=each["value"],
                 preemption_policy="PreemptLowerPriority" if each["preempts"] else "Never",
                 description=each["description"],
-                # globalDefault is left out: the server drops a false, and would then see a conflict in every later apply of it.
-                # The API server changes neither (kubernetes, pkg/apis/scheduling/validation: ValidatePriorityClassUpdate); pods that run
-                # keep what they were given.
+                # globalDefault is omitted: the server drops a false, and would see a conflict in every later apply of it.
+                # The API server changes neither (kubernetes, pkg/apis/scheduling/validation: ValidatePriorityClassUpdate). Running pods
+                # keep the
+                # values that they were created with.
                 opts=pulumi.ResourceOptions(parent=self, replace_on_changes=["value", "preemptionPolicy"], delete_before_replace=True),
             )
         ordered = sorted(args["classes"], key=lambda each: -each["value"])
@@ -93,7 +94,7 @@ class WorkloadPrioritiesArgs(TypedDict):
     """Arguments of WorkloadPriorities."""
 
     classes: list[PriorityArgs]
-    """The classes, in any order. `preempts` applies to pods and has no effect here: whom a queue preempts is set in the queue."""
+    """The classes, in any order. `preempts` applies to pods and has no effect here: the queue's own settings decide about preemption."""
 
     labels: dict[str, str]
     """Labels of every object."""
@@ -103,9 +104,10 @@ class WorkloadPriorities(pulumi.ComponentResource):
     """One WorkloadPriorityClass per workload class, with the name and value of its PriorityClass.
 
     A job whose label kueue.x-k8s.io/priority-class names one keeps this place in the queue whatever priority its pods have, and the label
-    can be changed while the job waits. The kind is Kueue's: pass its controller in `depends_on`.
+    can
+    be changed while the job waits. The kind is Kueue's: pass its controller in `depends_on`.
 
-    Raises ValueError for what Priorities refuses.
+    Raises ValueError for the same problems as Priorities.
     """
 
     names: pulumi.Output[list[str]]
@@ -115,7 +117,7 @@ class WorkloadPriorities(pulumi.ComponentResource):
         check_priorities(f"WorkloadPriorities {name}", args["classes"])
         super().__init__("flexspot:index:WorkloadPriorities", name, {**args}, opts)
         for each in args["classes"]:
-            # Its value stands beside the metadata and not in a spec, which is all that pulumi_kubernetes' CustomResource takes.
+            # Its value is next to the metadata and not in a spec, which is all that pulumi_kubernetes' CustomResource accepts.
             pulumi.CustomResource(
                 f"kubernetes:{API_VERSION}:{KIND}",
                 f"{name}-{each['name']}",

@@ -1,4 +1,4 @@
-"""A team's namespace, with what holds in it: quotas, defaults, who may do what, what may connect to what."""
+"""A team's namespace with its quotas, defaults, roles and network policy."""
 
 # No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types, and NotRequired as optional.
 from collections.abc import Iterable, Sequence
@@ -53,7 +53,7 @@ class EndpointArgs(TypedDict):
 
 
 class ContainerLimits(TypedDict):
-    """Maximum per container, as Kubernetes quantities. There is no such limit on GPUs: none is safe in a LimitRange."""
+    """Maximum per container, as Kubernetes quantities. There is no limit on GPUs, because none is safe in a LimitRange."""
 
     cpu: str
     """vCPUs, such as 16."""
@@ -69,10 +69,10 @@ class UnqueuedArgs(TypedDict):
     """Maximum GPUs at once, at least zero."""
 
     devices: NotRequired[dict[str, int]]
-    """The same by resource name, if it is not only nvidia.com/gpu: aws.amazon.com/neuron, too. Default: `gpus` are nvidia.com/gpu."""
+    """Maximum by resource name, if it is not only nvidia.com/gpu but also aws.amazon.com/neuron. Default: `gpus` are nvidia.com/gpu."""
 
     priority_classes: list[str]
-    """The PriorityClasses whose pods count; at least one."""
+    """The PriorityClasses whose pods count, at least one."""
 
 
 class TeamArgs(TypedDict):
@@ -85,44 +85,49 @@ class TeamArgs(TypedDict):
     """Labels of all of the team's objects, including its owner and team labels."""
 
     hard: dict[str, str]
-    """Maximum for the namespace at once, by ResourceQuota key, as Kubernetes quantities; must include `requests.nvidia.com/gpu`, with
-    borrowed GPUs."""
+    """Maximum for the namespace at once, by ResourceQuota key, as Kubernetes quantities.
+
+    Must include `requests.nvidia.com/gpu`, with borrowed GPUs."""
 
     unqueued: NotRequired[UnqueuedArgs | None]
     """GPU limits for work without a queue. Default: only the limit in `hard`."""
 
     container_limits: NotRequired[ContainerLimits | None]
-    """Maximum per container, which is also the default limit of a container that sets none. Default: no LimitRange maximum; 1 CPU and 2
-    GiB for a container that sets none."""
+    """Maximum per container, which is also the default limit of a container that sets none.
+
+    Default: no LimitRange maximum, and 1 CPU and 2 GiB for a container that sets none."""
 
     submitters: NotRequired[list[str]]
-    """Groups whose members may start and end work and use port-forward, by the name that the cluster knows: on GKE a Google group's
-    address, on EKS a group of an access entry. Default: none."""
+    """Groups whose members may start and end work and use port-forward, by their names in the cluster: on GKE a Google group's address,
+    on EKS a group of an access entry. Default: none."""
 
     viewers: NotRequired[list[str]]
     """Groups whose members may view the namespace. Default: none."""
 
     own_claims: NotRequired[bool]
-    """Whether submitters may create and delete PersistentVolumeClaims. Default: false. Only set it to true if the cluster's policies
-    protect the claims that the team did not create, such as those of its checkpoints: permission to delete one claim is permission to
-    delete all."""
+    """If true, submitters may create and delete PersistentVolumeClaims. Default: false.
+
+    Only set it to true if the cluster's policies protect claims that the team did not create, such as those of its checkpoints: permission
+    to
+    delete one claim is permission to delete all."""
 
     cluster_queues: NotRequired[list[str]]
-    """The team's ClusterQueues, which belong to no namespace; submitters and viewers may read them, and so their quota. Default: none."""
+    """The team's ClusterQueues, which belong to no namespace. Submitters and viewers may read them and their quota. Default: none."""
 
     platform: NotRequired[str]
-    """Platform data that the team's work needs, as written by flexspot.capacity.plan.teams; with it, `flexspot run` needs no stack
-    file. It is stored in a ConfigMap of the namespace. Default: there is none."""
+    """Platform data that the team's work needs, as written by flexspot.capacity.plan.teams, in a ConfigMap of the namespace.
+
+    With it, `flexspot run` needs no stack file. Default: none."""
 
     endpoints: NotRequired[list[EndpointArgs]]
     """The cloud's own addresses, in addition to DNS servers in pods and HTTPS. Default: none."""
 
     service_account_annotations: NotRequired[dict[str, pulumi.Input[str]]]
-    """Annotations of the service account `workloads`; on GKE iam.gke.io/gcp-service-account. Default: none, which is right for EKS."""
+    """Annotations of the service account `workloads`, such as iam.gke.io/gcp-service-account on GKE. Default: none, which suits EKS."""
 
 
 def check_team(name: str, args: TeamArgs) -> None:
-    """Raises ValueError for arguments that the cluster would refuse, or take and not mean."""
+    """Raise ValueError for arguments that the cluster would reject or silently misinterpret."""
     hard, unqueued = args["hard"], args.get("unqueued")
     if GPU_QUOTA not in hard:
         allowed = f"give {GPU_QUOTA}, 0 for a team without GPUs"
@@ -151,17 +156,17 @@ def _check_unqueued(name: str, unqueued: UnqueuedArgs) -> None:
             raise ValueError(f"Team {name}: unqueued.devices has {resource}={devices}; {allowed}")
     if "devices" in unqueued and sum(unqueued["devices"].values()) != unqueued["gpus"]:
         remedy = f"write gpus={sum(unqueued['devices'].values())}"
-        raise ValueError(f"Team {name}: unqueued.gpus is {unqueued['gpus']}, and unqueued.devices come to something else; {remedy}")
+        raise ValueError(f"Team {name}: unqueued.gpus is {unqueued['gpus']}, and unqueued.devices add up to something else; {remedy}")
     if not unqueued["priority_classes"]:
         remedy = "name the classes without queue, or leave `unqueued` out"
-        raise ValueError(f"Team {name}: unqueued.priority_classes is empty, so its {unqueued['gpus']} GPUs are of nobody; {remedy}")
+        raise ValueError(f"Team {name}: unqueued.priority_classes is empty, so its {unqueued['gpus']} GPUs belong to no class; {remedy}")
 
 
 _READ = ("get", "list", "watch")
 
 
 def view_rules() -> list[PolicyRuleArgs]:
-    """To see what runs, what waits, where in its queue and why, and how much quota is left. No Secret, and nothing can be changed."""
+    """Return the rules to see work, its place in the queue, its status and the remaining quota. No Secrets, and no changes."""
     return [
         _rule("", ["pods", "events", "persistentvolumeclaims", "resourcequotas", "limitranges", "services"], _READ),
         _rule("", ["pods/log"], ["get"]),
@@ -169,17 +174,19 @@ def view_rules() -> list[PolicyRuleArgs]:
         _rule("batch", ["jobs", "cronjobs"], _READ),
         _rule("jobset.x-k8s.io", ["jobsets"], _READ),
         _rule("kueue.x-k8s.io", ["workloads", "localqueues"], _READ),
-        # What Kueue's own role for its users has, too (kueue-batch-user-role): where a job stands in its queue.
+        # Also in Kueue's own role for its users (kueue-batch-user-role): a job's place in its queue.
         _rule("visibility.kueue.x-k8s.io", ["localqueues/pendingworkloads"], ["get"]),
     ]
 
 
 def submit_rules(*, own_claims: bool) -> list[PolicyRuleArgs]:
-    """To view, to start and end work, to give it files and keys, disks where it has `own_claims`, and to reach a notebook by port-forward.
+    """Return the rules to view, start and end work, to create its files, keys and, with `own_claims`, disks, and for port-forward.
 
-    No `update` or `patch` of work: a Job's template is fixed anyway, and what is left to change, `suspend`, is Kueue's. No pods: work goes
-    through a queue. No `exec`: who wants it gives it. Secrets are made and deleted, and read by pods alone. A forward asks for `create`
-    since Kubernetes 1.35 and for `get` before.
+    No `update` or `patch` of work: a Job's template cannot change anyway, and its `suspend` belongs to Kueue. No pods, because work goes
+    through
+    a queue. No `exec`, which an administrator can add. Secrets can be created and deleted, and only pods read them. Port-forward needs
+    `create`
+    since Kubernetes 1.35, and `get` before.
     """
     return [
         *view_rules(),
@@ -198,23 +205,24 @@ def _rule(group: str, resources: list[str], verbs: list[str] | tuple[str, ...]) 
 DNS_PORT, HTTPS_PORT = 53, 443
 
 _NAME_SERVERS = ("kube-dns", "node-local-dns")
-"""The label k8s-app of the pods that answer names: CoreDNS and kube-dns have the first; with Dataplane V2 GKE redirects to the second."""
+"""Values of the label k8s-app of DNS pods. CoreDNS and kube-dns have the first. With Dataplane V2 GKE redirects to the second."""
 
 
 def isolation(endpoints: Sequence[EndpointArgs]) -> NetworkPolicySpecArgs:
-    """Denies everything to and from all pods of a namespace, but for what they need; `endpoints` are the cloud's own addresses.
+    """Return a policy that denies all traffic of a namespace's pods except what they need. `endpoints` are the cloud's own addresses.
 
-    One policy, so that there is no moment at which only half of it holds. HTTPS is open to every address, because neither a bucket nor the
-    API server has one of its own that a policy could name; another team's pods stay closed, as their own policy lets in nobody.
-    kubectl port-forward and exec, and the kubelet's probes, need no hole: they come from the pod's own node, which policies let through
+    It is one policy, so that it is never in effect by half. HTTPS is open to every address, because no bucket and no API server has a fixed
+    address that a policy could name. Another team's pods stay closed, because their own policy admits no one. kubectl port-forward and
+    exec,
+    and the kubelet's probes, need no rule: they come from the pod's own node, which policies always admit
     (https://kubernetes.io/docs/concepts/services-networking/network-policies/).
     """
-    everybody = LabelSelectorArgs()
-    own_pods = NetworkPolicyPeerArgs(pod_selector=everybody)
+    all_pods = LabelSelectorArgs()
+    own_pods = NetworkPolicyPeerArgs(pod_selector=all_pods)
     return NetworkPolicySpecArgs(
-        pod_selector=everybody,
+        pod_selector=all_pods,
         policy_types=["Ingress", "Egress"],
-        # Pods of one training run talk to each other on any port.
+        # Pods of one training run communicate on any port.
         ingress=[NetworkPolicyIngressRuleArgs(from_=[own_pods])],
         egress=[
             NetworkPolicyEgressRuleArgs(to=[own_pods]),
@@ -246,14 +254,14 @@ def _ports(protocols: Sequence[str], ports: Sequence[int]) -> list[NetworkPolicy
 
 
 POD_SECURITY_VERSION = "v1.35"
-"""The Kubernetes version whose Pod Security rules hold, so that an upgrade of the cluster refuses nothing that ran before.
+"""The Kubernetes version whose Pod Security rules apply, so that an upgrade of the cluster rejects nothing that ran before.
 
-The oldest version that the shipped stacks run. Source: https://kubernetes.io/docs/concepts/security/pod-security-admission/
+It is the oldest version of the shipped stacks. Source: https://kubernetes.io/docs/concepts/security/pod-security-admission/
 """
 
 
 def restricted() -> dict[str, str]:
-    """Labels of a namespace that takes only pods of Pod Security `restricted`, enforced, and told in warnings and the audit log."""
+    """Return labels of a namespace that only admits pods of Pod Security `restricted`, with warnings and entries in the audit log."""
     return {
         f"pod-security.kubernetes.io/{mode}{suffix}": value
         for mode in ("enforce", "audit", "warn")
@@ -266,23 +274,25 @@ _DEFAULT_LIMIT = {"cpu": "1", "memory": "2Gi"}
 
 
 class Team(pulumi.ComponentResource):
-    """A namespace in which a team can hold no more than it may, run nothing with privileges, and connect to no other team.
+    """A namespace in which a team cannot exceed its quotas, run privileged pods, or connect to other teams.
 
-    - **Quota** on `requests.nvidia.com/gpu` (Kubernetes takes `limits.nvidia.com/gpu` and never counts it), pods, Jobs and storage, and a
-      second one on the GPUs of work that waits in no queue, by PriorityClass.
-    - **LimitRange** of cpu and memory alone: a default of a GPU would give one to every container, sidecars included. A container without a
-      limit gets the largest that is allowed: with a smaller one, all that request more and name no limit would be refused.
-    - **Pod Security** `restricted`, enforced, and told in warnings and the audit log.
-    - **Roles** `submit` and `view`, bound to the groups given, which may also read the team's own ClusterQueue.
-    - **NetworkPolicy**: nothing in or out but what `isolation` lists. A service that others call needs a policy of its own beside it.
-    - **Service** `flexspot-gang`, headless: pods that train together have names in it. The team's members may make none themselves, since a
-      Service can take traffic that is not theirs.
-    - **ConfigMap** `flexspot-platform` with what the team's work needs to know of the platform, where it is given.
-    - **Service account** `workloads`, without a Kubernetes token in its pods: GKE's metadata server knows a pod by its address, and EKS's
-      agent by a token that EKS mounts by itself; neither needs this one. The account `default` is Kubernetes' own: it makes one in each
-      namespace, and a program that creates it fails. A pod that names no account has its token, to which nothing is bound.
+    - **Quota** on `requests.nvidia.com/gpu` (Kubernetes accepts `limits.nvidia.com/gpu` and never counts it), pods, Jobs and storage, and a
+      second one on the GPUs of work without a queue, by PriorityClass.
+    - **LimitRange** of cpu and memory only: a default for GPUs would give one to every container, including sidecars. A container without a
+      limit gets the largest that is allowed. With a smaller one, all that request more and set no limit would be rejected.
+    - **Pod Security** `restricted`, enforced, with warnings and entries in the audit log.
+    - **Roles** `submit` and `view`, bound to the given groups, which may also read the team's own ClusterQueue.
+    - **NetworkPolicy**: no traffic in or out except what `isolation` lists. A service with other callers needs an additional policy.
+    - **Service** `flexspot-gang`, headless: it gives names to pods that train together. Members of the team cannot create Services, because
+      a
+      Service can take traffic of others.
+    - **ConfigMap** `flexspot-platform` with the platform data that the team's work needs, if it is given.
+    - **Service account** `workloads`, whose pods have no Kubernetes token. GKE's metadata server identifies a pod by its address, and EKS's
+      agent by a token that EKS mounts by itself, so neither needs one. The account `default` is Kubernetes' own: it creates one in each
+      namespace, and a program that creates it fails. A pod that names no account has its token, which has no permissions.
 
-    Raises ValueError for a quota without a ceiling in GPUs or with one that is not counted, negative ones, and groups of the cluster's own.
+    Raises ValueError for a quota without a ceiling in GPUs or with one that is not counted, for negative ones, and for the cluster's own
+    groups.
     """
 
     namespace: pulumi.Output[str]
@@ -300,7 +310,7 @@ class Team(pulumi.ComponentResource):
         )
         self.namespace = namespace.metadata.apply(lambda metadata: str(metadata.name))
 
-        # By its plain name, so that a first preview, and the policies in it, know which namespace an object is of.
+        # By its plain name, so that a first preview, and its policies, show the namespace of each object.
         inside = pulumi.ResourceOptions(parent=self, depends_on=[namespace])
 
         def named(own: str) -> ObjectMetaArgs:
@@ -317,7 +327,7 @@ class Team(pulumi.ComponentResource):
             ConfigMap(f"{name}-platform", metadata=named(CONFIG_MAP), data={KEY: args["platform"]}, opts=inside)
         Service(
             f"{name}-gang",
-            # There is nothing to wait for: it stands for pods that somebody may start one day.
+            # There is nothing to wait for: its pods may start at any later time.
             metadata=ObjectMetaArgs(
                 name=GANG_SERVICE, namespace=args["namespace"], labels=args["labels"], annotations={"pulumi.com/skipAwait": "true"}
             ),
@@ -354,7 +364,7 @@ class Team(pulumi.ComponentResource):
         publish(self)
 
     def _let_queue_be_read(self, name: str, args: TeamArgs) -> None:
-        """The team's own ClusterQueues for its groups. A Role cannot give them: they are of no namespace."""
+        """Let the team's groups read its own ClusterQueues, which a Role cannot do because they belong to no namespace."""
         queues = args.get("cluster_queues", [])
         groups = {*args.get("submitters", []), *args.get("viewers", [])}
         if not queues or not groups:
@@ -390,6 +400,6 @@ def _unqueued_quota(args: UnqueuedArgs) -> ResourceQuotaSpecArgs:
 def _limit_range(args: TeamArgs) -> LimitRangeSpecArgs:
     limits = args.get("container_limits")
     most = None if limits is None else {"cpu": limits["cpu"], "memory": limits["memory"]}
-    # Without a default beside it, the API server would make one of the maximum, and a request of it too.
+    # Without an explicit default, the API server would set one from the maximum, and a request of the same size.
     item = LimitRangeItemArgs(type="Container", max=most, default=most or _DEFAULT_LIMIT, default_request=_DEFAULT_REQUEST)
     return LimitRangeSpecArgs(limits=[item])

@@ -1,1 +1,1 @@
-"""Work on the platform's capacity, each kind right for its class by construction: the objects that flexspot.capacity.workloads derives."""
+"""Workloads on the platform's capacity: the objects that flexspot.capacity.workloads derives, valid for their class by construction."""

@@ -1,4 +1,4 @@
-"""Work as resources: jobs, notebooks, models that answer requests and the cache of their weights, workers of a queue."""
+"""Workloads as components: jobs, notebooks, model servers, the cache of their weights, and workers of a queue."""
 
 # No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types, and NotRequired as optional.
 from typing import Any, NotRequired, TypedDict
@@ -21,13 +21,13 @@ class JobArgs(WorkloadArgs):
     """Number of pods that do the work, each with its GPUs, 1 to 2000. Default: 1."""
 
     at_once: NotRequired[int | None]
-    """How many independent pods run at a time, as one Job. Default: each pod is a Job, and the queue decides how many run."""
+    """Number of independent pods that run at a time, as one Job. Default: each pod is a Job, and the queue decides how many run."""
 
     run_seconds: NotRequired[int | None]
-    """Seconds after admission at which it is ended, at least 60. Default, and maximum: the class's limit."""
+    """Seconds after admission at which the job is ended, at least 60. Default, and maximum: the class's limit."""
 
     retries: NotRequired[int | None]
-    """Real pod failures that it survives, 1 to 100; interruptions do not count. Default: 3."""
+    """Number of pod failures that the job survives, 1 to 100. Interruptions do not count. Default: 3."""
 
     fatal_exit_codes: NotRequired[list[int] | None]
     """Exit codes of the program after which a retry is useless, never 143. Default: none."""
@@ -36,27 +36,29 @@ class JobArgs(WorkloadArgs):
     """Seconds that the job and its pods' logs are kept after its end. Default: 259200, three days."""
 
     jobset: NotRequired[bool | None]
-    """Whether pods that train together are a JobSet; the cluster must have its controller. Default: false, a Job and a Service."""
+    """If true, pods that train together are a JobSet. The cluster must have its controller. Default: false, a Job and a Service."""
 
     port: NotRequired[int | None]
     """Port on which pod 0 waits for the others. Default: 29500."""
 
     launcher: NotRequired[str | None]
-    """What starts `command` on all GPUs: `ranks`, `torchrun`, `jax` or `ray`. Default: the container only runs the command."""
+    """Launcher that starts `command` on all GPUs: `ranks`, `torchrun`, `jax` or `ray`. Default: the container only runs the command."""
 
 
 class CheckpointedJob(pulumi.ComponentResource):
     """One pod, or several that train together and start all at once or not at all.
 
-    Reclaimed nodes, drains and preemption use no retries; real failures do. The job waits in the team's queue, runs on any capacity of its
-    class that can hold it, and finds the team's checkpoints at CHECKPOINT_DIR. An interrupted program must exit with 143.
+    Reclaimed nodes, drains and preemption use no retries. Failures of the program do. The job waits in the team's queue, runs on any
+    capacity of
+    its class with enough room, and has the team's checkpoints at CHECKPOINT_DIR. An interrupted program must exit with 143.
 
     Raises WorkloadError, before anything is registered, for a class that keeps no checkpoints, a pool in which the team has no share, and
-    work that would wait for ever.
+    work
+    that would wait forever.
     """
 
     namespace: pulumi.Output[str]
-    """The team's namespace, in which the job is."""
+    """The namespace of the team and the job."""
 
     job: pulumi.Output[str]
     """The name of the Job or JobSet, known once it exists."""
@@ -71,15 +73,15 @@ class CheckpointedJob(pulumi.ComponentResource):
 
 
 class FlexStartJob(pulumi.ComponentResource):
-    """A job on capacity that is not reclaimed before the job's time is over, for at most seven days; only on GKE.
+    """A job on capacity that is not reclaimed before the job's time is over, for at most seven days. Only on GKE.
 
     One pod gets a flex-start node. Several pods train together and get all their nodes at once, through a ProvisioningRequest from Kueue.
 
-    Raises WorkloadError, before anything is registered, for a class without such capacity, and for all that CheckpointedJob refuses.
+    Raises WorkloadError, before anything is registered, for a class without such capacity, and for the same problems as CheckpointedJob.
     """
 
     namespace: pulumi.Output[str]
-    """The team's namespace, in which the job is."""
+    """The namespace of the team and the job."""
 
     job: pulumi.Output[str]
     """The name of the Job or JobSet, known once it exists."""
@@ -94,20 +96,20 @@ class FlexStartJob(pulumi.ComponentResource):
 
 
 class QueuedJob(pulumi.ComponentResource):
-    """One pod, or several that share the work by JOB_COMPLETION_INDEX, each as a separate Job that waits, runs and is retried on its own.
+    """One pod, or several that share the work by JOB_COMPLETION_INDEX. Each is a separate Job with its own queueing and retries.
 
     With `at_once` they are one Job, which Kueue starts, and gives up on, as a whole.
 
-    It survives interruptions as CheckpointedJob does; without checkpoints an interrupted pod starts its part again.
+    It survives interruptions like CheckpointedJob. Without checkpoints an interrupted pod starts its part again.
 
-    Raises WorkloadError, before anything is registered, for a pool in which the team has no share, and work that would wait for ever.
+    Raises WorkloadError, before anything is registered, for a pool in which the team has no share, and work that would wait forever.
     """
 
     namespace: pulumi.Output[str]
-    """The team's namespace, in which the job is."""
+    """The namespace of the team and the job."""
 
     job: pulumi.Output[str]
-    """The name of the Job, of several the first, known once it exists."""
+    """The name of the Job, or of the first of several, known once it exists."""
 
     jobs: pulumi.Output[list[str]]
     """The names of all of its Jobs, by index, known once they exist."""
@@ -142,24 +144,26 @@ class NotebookArgs(WorkloadArgs):
     """Storage class of the disk. Default: the cluster's default one."""
 
     token_secret: NotRequired[str | None]
-    """Secret whose key token is the browser's access token; it must exist. Default: the name and -token."""
+    """Secret whose key token is the browser's access token. It must exist. Default: the name and -token."""
 
 
 class Notebook(pulumi.ComponentResource):
-    """A persistent disk, and what starts a Jupyter server on it on demand.
+    """A persistent disk, and the object that starts a Jupyter server on it on demand.
 
     A class with a queue has sessions: `kubectl create job NAME --from=cronjob/NAME` starts one. A class without a queue has a Deployment,
-    which `kubectl scale` starts. Either ends when no kernel or terminal has been active for `idle_seconds`, at the class's run limit, and
-    at night. The team's submitters may start it and reach it by port-forward; nobody else can reach it.
+    which
+    `kubectl scale` starts. Either ends when no kernel or terminal has been active for `idle_seconds`, at the class's run limit, and at
+    night.
+    The team's submitters may start it and reach it by port-forward. It has no other access.
 
-    Raises WorkloadError, before anything is registered, for what has no place.
+    Raises WorkloadError, before anything is registered, for work that fits no capacity.
     """
 
     namespace: pulumi.Output[str]
     """The team's namespace."""
 
     start: pulumi.Output[str]
-    """The command that starts it, known once all of it exists."""
+    """The command that starts it, known once all its objects exist."""
 
     def __init__(self, name: str, args: NotebookArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         objects = notebook(plan_of(args), request_of(NOTEBOOK, NotebookRequest, args))
@@ -189,13 +193,13 @@ class ModelCacheArgs(TypedDict):
     """The bucket's name, without gs:// or s3://."""
 
     bucket_region: NotRequired[str | None]
-    """The bucket's region; any other than the cluster's is rejected. Default: not checked."""
+    """The bucket's region. Any other than the cluster's is rejected. Default: not checked."""
 
     folder: NotRequired[str | None]
     """The folder to mount, without leading or trailing slash. Default: shared/models."""
 
     cache_gib: NotRequired[int | None]
-    """GiB of read data that a node caches; 0 for no cache. Default: 100."""
+    """Data that a node caches, in GiB. 0 for no cache. Default: 100."""
 
     run_as_user: NotRequired[int | None]
     """User and group id that own the files, at least 1. Default: 1000."""
@@ -205,7 +209,8 @@ class ModelCache(pulumi.ComponentResource):
     """A folder of a bucket in the cluster's region that any pods of a team can read at once, cached on the nodes' disks.
 
     ModelServer mounts it by `model_cache`. The team's identity must be allowed to read the folder: that of S3TeamAccess and GcsTeamAccess
-    reads `shared` of the dataset bucket. No mount was made in a live cluster.
+    reads
+    `shared` of the dataset bucket. It has not been mounted in a live cluster.
 
     Raises WorkloadError, before anything is registered, for a bucket in another region and a platform without buckets.
     """
@@ -241,7 +246,7 @@ class ModelServerArgs(WorkloadArgs):
     """A pod metric to scale by instead, served by an adapter in the cluster. Default: the cpu."""
 
     metric_target: NotRequired[str | None]
-    """Target average of `metric` per pod, such as 5. Default: none; required with `metric`."""
+    """Target average of `metric` per pod, such as 5. Required with `metric`. Default: none."""
 
     port: NotRequired[int | None]
     """HTTP port, 1024 to 65535. Default: 8000."""
@@ -265,7 +270,7 @@ class ModelServerArgs(WorkloadArgs):
     """Claim of a ModelCache of the team. Default: none."""
 
     model_cache_gib: NotRequired[int | None]
-    """The `cache_gib` of that ModelCache; on GKE a pod needs this space on its node. Default: 0."""
+    """The `cache_gib` of that ModelCache. On GKE a pod needs this space on its node. Default: 0."""
 
     model_path: NotRequired[str | None]
     """Mount path of the cache. Default: /models."""
@@ -274,19 +279,21 @@ class ModelServerArgs(WorkloadArgs):
 class ModelServer(pulumi.ComponentResource):
     """Replicas behind a Service of the cluster, on reserved nodes first if the class has them.
 
-    Rolling updates replace them one by one without a spare GPU; they drain before they end, spread over zones and nodes, and are evicted
-    one at a time. The class must not wait in a queue. Nothing is reachable from outside: put your own gateway in front and name its
-    namespace in `callers`.
+    Rolling updates replace them one by one without a spare GPU. They drain before they end, spread over zones and nodes, and are evicted
+    one at
+    a time. The class must not wait in a queue. Nothing is reachable from outside: put your own gateway in front and name its namespace in
+    `callers`.
 
     Raises WorkloadError, before anything is registered, for a class that waits in a queue, more replicas than the team may run without one,
-    and what has no place.
+    and
+    work that fits no capacity.
     """
 
     namespace: pulumi.Output[str]
     """The team's namespace."""
 
     address: pulumi.Output[str]
-    """Where the server answers inside the cluster, such as http://ranker.search.svc; known once its Service exists."""
+    """Address of the server inside the cluster, such as http://ranker.search.svc, known once its Service exists."""
 
     def __init__(self, name: str, args: ModelServerArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         objects = model_server(plan_of(args), request_of(MODEL_SERVER, ModelServerRequest, args))
@@ -305,16 +312,16 @@ class QueueWorkersArgs(WorkloadArgs):
     """The queue: a Pub/Sub subscription on GKE, an SQS queue URL on EKS, as in the stack's outputs."""
 
     workers: NotRequired[int | None]
-    """Maximum workers that run at once, 1 to 1000. Default: 1; with `keda` as many as the team's GPUs allow."""
+    """Maximum workers that run at once, 1 to 1000. Default: 1, or with `keda` as many as the team's GPUs allow."""
 
     keda: NotRequired[bool | None]
-    """Whether KEDA starts workers when there is work; the cluster must have its operator. Default: false."""
+    """If true, KEDA starts workers when there is work. The cluster must have its operator. Default: false."""
 
     items_per_worker: NotRequired[int | None]
     """Items in the queue per worker that KEDA starts. Default: 20."""
 
     lease_seconds: NotRequired[int | None]
-    """Seconds that a worker holds an item, at least 30 more than its grace period. Default: 300."""
+    """Seconds that a worker leases an item, at least 30 more than its grace period. Default: 300."""
 
     run_seconds: NotRequired[int | None]
     """Seconds after which a worker in a Kueue queue ends. Default: the class's limit."""
@@ -324,8 +331,10 @@ class QueueWorkers(pulumi.ComponentResource):
     """Workers on capacity that may be reclaimed at any time, because the queue remembers the remaining work.
 
     They find the queue in FLEXSPOT_WORK_QUEUE and their lease in FLEXSPOT_LEASE_SECONDS. In a class with a Kueue queue they are Jobs, in a
-    class without one a Deployment; with `keda` there are none while the queue of items is empty. KEDA's objects are written from its
-    documentation, and no operator has acted on them.
+    class
+    without one a Deployment. With `keda` there are none while the queue of items is empty. KEDA's objects follow its documentation and have
+    not
+    been tested with its operator.
 
     Raises WorkloadError, before anything is registered, for a queue that the platform's workers cannot pull from, a lease that an
     interrupted worker would outlive, and more workers than the team has GPUs for.
@@ -335,7 +344,7 @@ class QueueWorkers(pulumi.ComponentResource):
     """The team's namespace."""
 
     workload: pulumi.Output[str]
-    """Kind and name of what makes the workers, such as ScaledJob/score, known once all of it exists; of a Job for each, the last."""
+    """Kind and name of the object that creates the workers, such as ScaledJob/score, or of the last Job. Known once all exist."""
 
     def __init__(self, name: str, args: QueueWorkersArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         objects = queue_workers(plan_of(args), request_of(QUEUE_WORKERS, QueueWorkersRequest, args))

@@ -1,4 +1,4 @@
-"""What the arguments of every workload component have, how they become a plan and a request, and the objects that follow as resources."""
+"""Arguments that all workload components have, the plan and the request that follow from them, and their objects as resources."""
 
 # No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types, and NotRequired as optional.
 import json
@@ -16,21 +16,21 @@ from flexspot.capacity.workloads.pods import KubeObject
 from flexspot.capacity.workloads.requests import read_request
 
 _NO_WAITING = {"pulumi.com/skipAwait": "true"}
-"""Pulumi waits for a Job to be complete. One that waits in its queue, or trains for a week, would hold up the whole deployment."""
+"""Annotation against Pulumi's wait for a Job to complete. A Job that waits in its queue, or trains for a week, would block it."""
 
 _BY_KUEUE = ["spec.suspend", "spec.template.spec.nodeSelector", "spec.template.spec.tolerations"]
-"""What Kueue changes when it admits a Job: a later run must not take it back."""
+"""Fields that Kueue changes when it admits a Job. A later run must not revert them."""
 
 _FIXED = ("Job", "JobSet")
-"""Kinds whose pods cannot be changed: another image means another object, and the name is free only when the old one is gone."""
+"""Kinds whose pods cannot be changed. A different image needs a new object, and its name is only free once the old one is gone."""
 
 
 def declare_objects(
     name: str, parent: pulumi.Resource, objects: Sequence[KubeObject], ignoring: Mapping[str, list[str]] | None = None
 ) -> list[pulumi.Resource]:
-    """Registers the objects under `parent`, each after the one before it, named after the component, their kind and their own name.
+    """Register the objects under `parent`, each after the one before it, named after the component, their own name and their kind.
 
-    `ignoring` are paths of fields that others change, by kind, beside those that Kueue does.
+    `ignoring` has paths of fields that others change, by kind, in addition to those that Kueue changes.
     """
     ignored = {"Job": _BY_KUEUE, **(ignoring or {})}
     declared: list[pulumi.Resource] = []
@@ -56,21 +56,21 @@ def declare_objects(
 
 
 def type_token(each: KubeObject) -> str:
-    """The type of the resource that the Kubernetes provider knows the object by."""
+    """Return the Kubernetes provider's type of the object's resource."""
     api_version = each["apiVersion"] if "/" in each["apiVersion"] else f"core/{each['apiVersion']}"
     return f"kubernetes:{api_version}:{each['kind']}"
 
 
 _WAITING_FOR_PODS = ("Service", "PersistentVolumeClaim")
-"""Pulumi waits until a Service has endpoints and a claim has a volume. Both come with the pods, which are declared after them."""
+"""Pulumi waits until a Service has endpoints and a claim has a volume. Both need the pods, which are declared after them."""
 
 
 def declare_service_objects(
     name: str, parent: pulumi.Resource, objects: Sequence[KubeObject], *, wakes: bool = False
 ) -> list[pulumi.Resource]:
-    """Registers the objects as declare_objects does. With `wakes` people and the watch start and stop the Deployment.
+    """Register the objects as declare_objects does. With `wakes`, users and the idle watch start and stop the Deployment.
 
-    Pulumi waits for a Deployment as long as its own deadline says, in which a GPU node can boot.
+    Pulumi waits for a Deployment up to its own deadline, in which a GPU node can boot.
     """
     ignoring = {"Deployment": ["spec.replicas"]} if wakes else None
     return declare_objects(name, parent, [_marked(each, wakes=wakes) for each in objects], ignoring)
@@ -95,7 +95,7 @@ class SecretKeyArgs(TypedDict):
     """The Secret's name."""
 
     key: str
-    """Its key."""
+    """The key in it."""
 
 
 class ConfigMapKeyArgs(TypedDict):
@@ -105,7 +105,7 @@ class ConfigMapKeyArgs(TypedDict):
     """The ConfigMap's name."""
 
     key: str
-    """Its key."""
+    """The key in it."""
 
 
 class EnvironmentSourceArgs(TypedDict):
@@ -118,28 +118,29 @@ class EnvironmentSourceArgs(TypedDict):
     """The ConfigMap's name. Default: it is a Secret."""
 
     prefix: str
-    """Prefix of each variable, such as WANDB_. A prefix with which NVIDIA_VISIBLE_DEVICES starts is not allowed, because a container
-    could use it to see others' GPUs."""
+    """Prefix of each variable, such as WANDB_.
+
+    A prefix with which NVIDIA_VISIBLE_DEVICES starts is not allowed, because a container could use it to see others' GPUs."""
 
 
 class OwnVolumeArgs(TypedDict):
-    """A volume of the team; exactly one of claim, secret and config_map."""
+    """A volume of the team: exactly one of claim, secret and config_map."""
 
     claim: NotRequired[str]
-    """Name of a PersistentVolumeClaim. Default: it is none."""
+    """Name of a PersistentVolumeClaim. Default: it is not a claim."""
 
     secret: NotRequired[str]
-    """Name of a Secret whose keys become files. Default: it is none."""
+    """Name of a Secret whose keys become files. Default: it is not a Secret."""
 
     config_map: NotRequired[str]
-    """Name of a ConfigMap whose keys become files. Default: it is none."""
+    """Name of a ConfigMap whose keys become files. Default: it is not a ConfigMap."""
 
     read_only: NotRequired[bool]
-    """Whether a claim is mounted read-only, as Secrets and ConfigMaps always are. Default: false."""
+    """If true, a claim is mounted read-only, as Secrets and ConfigMaps always are. Default: false."""
 
 
 class WorkloadArgs(TypedDict):
-    """Arguments of every workload. Whatever is left out is derived from the class, the team and the capacity of the stack."""
+    """Arguments of every workload. Those that are omitted follow from the class, the team and the capacity of the stack."""
 
     platform: dict[str, Any]
     """The settings of the stack whose cluster it runs on: the contents of `flexspot:platform` in the stack file."""
@@ -181,17 +182,18 @@ class WorkloadArgs(TypedDict):
     """Secrets for pulling its image. Default: none; nodes may pull from the cloud's own registry."""
 
     resources: NotRequired[dict[str, str] | None]
-    """Additional resources, such as ephemeral-storage: 200Gi; request and limit. Default: none."""
+    """Additional resources, such as ephemeral-storage: 200Gi, as request and limit. Default: none."""
 
     gpus: NotRequired[int | None]
     """GPUs per pod. 0, only for a QueuedJob: work without GPUs, which runs on other machines. Default: 1."""
 
     cpu: NotRequired[str | None]
-    """vCPU per pod, such as 8 or 500m. Default: three quarters of the CPU that belongs to its GPUs on the smallest machine; 1 without
-    GPUs."""
+    """vCPU per pod, such as 8 or 500m.
+
+    Default: three quarters of the CPU that belongs to its GPUs on the smallest machine, or 1 without GPUs."""
 
     memory: NotRequired[str | None]
-    """Memory per pod, such as 32Gi. Default: as for cpu; 4Gi without GPUs."""
+    """Memory per pod, such as 32Gi. Default: as for cpu, or 4Gi without GPUs."""
 
     project: NotRequired[str | None]
     """The project to which reports bill it, in addition to the team. Default: nothing."""
@@ -209,45 +211,46 @@ class WorkloadArgs(TypedDict):
     """Minimum memory of one GPU, in GB as its vendor names it. Default: any."""
 
     fast_network: NotRequired[bool | None]
-    """Whether its pods get EFA interfaces, and so only use pools that have them. Default: true if pods train together and all their
-    pools have EFA."""
+    """If true, its pods get EFA interfaces, and so only use pools that have them.
+
+    Default: true if pods train together and all their pools have EFA."""
 
     grace_seconds: NotRequired[int | None]
     """Seconds from SIGTERM to the kill, at most the class's value on its capacity. Default: that value."""
 
     checkpoints: NotRequired[bool | None]
-    """Whether to mount the team's checkpoint folder. Default: as the class says, if the platform has buckets."""
+    """If true, the team's checkpoint folder is mounted. Default: as the class says, if the platform has buckets."""
 
     checkpoint_folder: NotRequired[str | None]
-    """This workload's subfolder of it. Default: its name, so that work resubmitted under the same name resumes."""
+    """This workload's subfolder of the checkpoint folder. Default: its name, so that work resubmitted under the same name resumes."""
 
     datasets: NotRequired[bool | None]
-    """Whether to mount the shared datasets, read-only. Default: false."""
+    """If true, the shared datasets are mounted read-only. Default: false."""
 
     run_as_user: NotRequired[int | None]
-    """User id of the process, at least 1; its group is that of mounted buckets, which may write. Default: 1000, which owns their files."""
+    """User id of the process, at least 1. Its group is that of mounted buckets, which may write. Default: 1000, which owns their files."""
 
     writable_root: NotRequired[bool | None]
-    """Whether it may write to its image's file system and not only to /tmp. Default: false."""
+    """If true, it may write to its image's file system and not only to /tmp. Default: false."""
 
     allow_moving_image: NotRequired[bool | None]
-    """Whether to accept an image that is not pinned. Default: false."""
+    """If true, an image that is not pinned is accepted. Default: false."""
 
 
 RequestT = TypeVar("RequestT", bound=Record)
 
 
 def request_of(kind: str, model: type[RequestT], args: Mapping[str, Any]) -> RequestT:
-    """The request that the arguments are. Raises WorkloadError with each that is wrong."""
+    """Return the request that the arguments describe. Raises WorkloadError that lists each problem."""
     return read_request(kind, model, {name: value for name, value in args.items() if name != "platform"})
 
 
 def plan_of(args: Mapping[str, Any]) -> Plan:
-    """The plan of the stack that the arguments name. Raises SettingsError for settings that cannot work."""
+    """Return the plan of the stack that the arguments name. Raises SettingsError for settings that cannot work."""
     return _plan_of(json.dumps(args["platform"], sort_keys=True))
 
 
 @lru_cache(maxsize=8)
 def _plan_of(platform: str) -> Plan:
-    """A program declares many workloads on one platform."""
+    """Return a cached plan, because a program declares many workloads on one platform."""
     return build_plan(parse_settings(json.loads(platform), "platform"))
