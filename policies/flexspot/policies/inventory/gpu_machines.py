@@ -1,4 +1,4 @@
-"""Machines and node labels that mean an accelerator known to rules: NVIDIA's GPUs, AWS's Trainium and Inferentia, Google's TPUs.
+"""Machine types and node labels that imply an accelerator known to rules: NVIDIA's GPUs, AWS's Trainium and Inferentia, Google's TPUs.
 
 AMD's GPUs (g4ad) are excluded: they have another resource, and no row in flexspot/capacity/catalog/accelerators.py.
 """

@@ -64,10 +64,10 @@ def read(source: ObjectSource) -> Iterator[View]:
 
 def _release(source: ObjectSource) -> objects.KarpenterControllerView:
     settings = source.fields.at("values", "settings")
-    told = _names_queue(settings.at("interruptionQueue")) if settings.known else UNKNOWN
-    if told is False and not source.fields.at("valueYamlFiles").absent:
-        told = UNKNOWN
-    return objects.KarpenterControllerView(*source.seen, "values.settings.interruptionQueue", told)
+    names_queue = _names_queue(settings.at("interruptionQueue")) if settings.known else UNKNOWN
+    if names_queue is False and not source.fields.at("valueYamlFiles").absent:
+        names_queue = UNKNOWN
+    return objects.KarpenterControllerView(*source.seen, "values.settings.interruptionQueue", names_queue)
 
 
 def _deployment(source: ObjectSource) -> Iterator[objects.KarpenterControllerView]:
@@ -77,10 +77,10 @@ def _deployment(source: ObjectSource) -> Iterator[objects.KarpenterControllerVie
         variables = container.at("env").parts()
         named = [each for each in variables.fields if each.at("name").text() == _QUEUE_VARIABLE]
         # valueFrom refers to a place with the name.
-        told = any_of(any_of([_names_queue(each.at("value")), not each.at("valueFrom").absent]) for each in named)
-        if told is False and not (variables.complete and container.at("envFrom").absent):
-            told = UNKNOWN
-        yield objects.KarpenterControllerView(*source.seen, f"the variable {_QUEUE_VARIABLE} of its container", told)
+        names_queue = any_of(any_of([_names_queue(each.at("value")), not each.at("valueFrom").absent]) for each in named)
+        if names_queue is False and not (variables.complete and container.at("envFrom").absent):
+            names_queue = UNKNOWN
+        yield objects.KarpenterControllerView(*source.seen, f"the variable {_QUEUE_VARIABLE} of its container", names_queue)
 
 
 def _names_queue(name: Field) -> bool:

@@ -97,8 +97,8 @@ def read(source: ObjectSource) -> Iterator[PodSet]:
         for where, pod, template, holder in pod_places(source.fields, path.split(".")):
             if not pod.absent:
                 yield _pods(source, where, pod, template, holder if maker and maker.makes_jobs else None)
-    if kind in _MADE:
-        for where, pod in _MADE[kind](source.fields):
+    if kind in _DERIVED_PODS:
+        for where, pod in _DERIVED_PODS[kind](source.fields):
             yield _pods(source, where, pod, Field(None, source.fields.partial))
 
 
@@ -210,7 +210,7 @@ def _workflow(whole: Field) -> Iterator[tuple[str, Field]]:
             yield f"{path}.templates[{place}]", Field({**common, **own, "containers": containers}, whole.partial)
 
 
-_MADE: Final[Mapping[tuple[str, str], Callable[[Field], Iterator[tuple[str, Field]]]]] = {
+_DERIVED_PODS: Final[Mapping[tuple[str, str], Callable[[Field], Iterator[tuple[str, Field]]]]] = {
     ("serving.kserve.io", "InferenceService"): _inference_service,
     ("trainer.kubeflow.org", "TrainJob"): _train_job,
     **{("argoproj.io", kind): _workflow for kind in ("ClusterWorkflowTemplate", "CronWorkflow", "Workflow", "WorkflowTemplate")},
@@ -225,7 +225,7 @@ _VALUES: Final[Mapping[tuple[str, str], str]] = {
 }
 """Paths to the values: Pulumi's helm.v3.Release and Charts, and Flux's release."""
 
-_BESIDE: Final = ("nodeSelector", "tolerations", "affinity", "priorityClassName", "runtimeClassName", "terminationGracePeriodSeconds")
+_SIBLINGS: Final = ("nodeSelector", "tolerations", "affinity", "priorityClassName", "runtimeClassName", "terminationGracePeriodSeconds")
 
 _DEPTH: Final = 12
 """Levels of values that are searched. Charts of charts have four or five."""
@@ -240,7 +240,7 @@ def read_releases(source: ObjectSource) -> Iterator[PodSet]:
     if path is None:
         return
     for where, part in _with_gpus(source.fields.at(*path.split(".")).value, path, _DEPTH):
-        pod = {name: part[name] for name in _BESIDE if name in part}
+        pod = {name: part[name] for name in _SIBLINGS if name in part}
         container: dict[str, Any] = {"name": where.rpartition(".")[2], "resources": part["resources"]}
         unsaid = Field(UNKNOWN, partial=True)
         yield _pods(replace(source, fields=unsaid), where, Field({**pod, "containers": [container]}, partial=True), unsaid)
