@@ -48,7 +48,7 @@ def asking_every_pool(patch: pytest.MonkeyPatch) -> None:
         def __init__(self, pools: tuple[GpuPool, ...]) -> None:
             self._pools = pools
 
-        def those_for(self, _option: object) -> tuple[GpuPool, ...]:
+        def pools_for(self, _option: object) -> tuple[GpuPool, ...]:
             return self._pools
 
     patch.setattr(Inventory, "once", answered_anew)
