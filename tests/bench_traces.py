@@ -2,7 +2,7 @@
 
 FOLDER has traces in the format of github.com/skypilot-org/spot-traces. Default: synthetic records. Prices are those of p4d.24xlarge in the
 course (62 % off on Spot). The job works for 48 hours, or for half of a record that is shorter than 96. Its deadline is a quarter longer. It
-saves every half hour in a minute, starts in ten, and also saves on notice, with as many seconds of notice as EKS gives.
+saves every half hour in a minute, starts in ten, and also saves on notice, 90 seconds before an interruption, as on EKS.
 """
 
 from __future__ import annotations

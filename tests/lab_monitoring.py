@@ -78,7 +78,7 @@ PORTS = (KUBE_STATE_METRICS, f"{KUBE_STATE_METRICS}-telemetry", PROMETHEUS)
 """Names of the ports that both listen on."""
 
 _RETENTION = "100y"
-"""Age from which Prometheus removes blocks, relative to its newest block. Longer than any month of the tests is past."""
+"""Prometheus removes blocks that are older than its newest one by this time, which is longer than any month of the tests is ago."""
 
 
 def kube_state_metrics(home: LabHome, tools: Tools, ports: dict[str, int]) -> Part:
