@@ -1,4 +1,4 @@
-"""Objects that the rules in Python and in CEL must judge alike, and what both say of them. Not a test."""
+"""Objects that the rules in Python and in CEL must judge alike, and the messages of the rules in Python. Not a test."""
 
 from __future__ import annotations
 
@@ -26,9 +26,10 @@ Manifest = dict[str, Any]
 
 @dataclass(frozen=True)
 class Written:
-    """An object of a fixture, with all values known, as the API server would see it. `rule` is the one that it was first written for."""
+    """An object of a fixture, with all values known, as the API server would see it."""
 
     rule: str
+    """The first rule with this fixture."""
     name: str
     manifest: Manifest
 
@@ -75,7 +76,7 @@ def told_by_rules(manifest: Manifest, among: Sequence[Reading], settings: Settin
 
 
 def told_of_each(manifests: Sequence[Manifest], among: Sequence[Reading], settings: Settings = DEFAULTS) -> list[dict[str, list[str]]]:
-    """Return the same for several objects at once. None may change the messages about another: pods, quotas and ranges do not."""
+    """Return the same for several objects at once. They must not affect one another's messages: pods, quotas and ranges do not."""
     of_kinds = [_rules_of(each, settings) for each in manifests]
     readings = [read_source(from_manifest(each)) for each, rules in zip(manifests, of_kinds, strict=True) if rules]
     assert not any(reading.defect for reading in readings)
@@ -86,19 +87,19 @@ def told_of_each(manifests: Sequence[Manifest], among: Sequence[Reading], settin
     messages: list[dict[str, list[str]]] = []
     for rules in of_kinds:
         findings = [*next(alone), *next(across)] if rules else []
-        messages.append({rule: _words(rule, findings) for rule in rules})
+        messages.append({rule: _messages(rule, findings) for rule in rules})
     return messages
 
 
-def _words(rule: str, findings: Sequence[Finding]) -> list[str]:
+def _messages(rule: str, findings: Sequence[Finding]) -> list[str]:
     failing = (each for each in findings if each.rule == rule and each.verdict is Verdict.FAIL)
     return [f"{each.message}. To fix it: {each.remediation}" for each in failing]
 
 
 def _rules_of(manifest: Manifest, settings: Settings) -> list[str]:
-    asked = (manifest["apiVersion"].rpartition("/")[0], manifest["kind"])
+    given = (manifest["apiVersion"].rpartition("/")[0], manifest["kind"])
     forms = [form for form in all_forms() if settings.level(form.rule) is not Level.DISABLED]
-    return [form.rule.name for form in forms if asked in {(each.group, each.kind) for each in form.matched(settings.parameters(form.rule))}]
+    return [form.rule.name for form in forms if given in {(each.group, each.kind) for each in form.matched(settings.parameters(form.rule))}]
 
 
 def agree(by_rules: Mapping[str, list[str]], by_forms: Mapping[str, list[str]]) -> bool:
@@ -111,7 +112,7 @@ REQUIRED = ("apiVersion", "kind", "metadata")
 
 
 def without_one_field(manifest: Manifest) -> Iterator[tuple[str, Manifest]]:
-    """Return copies of an object, each without one optional field or element, with the path of the missing part."""
+    """Yield copies of an object, each without one optional field or element, with the path of the missing part."""
     for path in _paths(manifest, ()):
         if path not in {(field,) for field in REQUIRED}:
             yield ".".join(map(str, path)), _without(manifest, path)

@@ -10,7 +10,7 @@ from plan_settings import own_class, pool
 
 _STACK = Path(__file__).resolve().parents[1] / "stacks" / "Pulumi.dev-gke.yaml"
 
-# Of node pools alone, and refused on Autopilot, as the watch of stock-outs is.
+# Fields of node pools, which settings of Autopilot reject.
 _OF_NODE_POOLS = ("shutdown_grace_seconds",)
 
 

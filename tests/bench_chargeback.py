@@ -58,7 +58,7 @@ def measure(pods: int, tools: Tools) -> tuple[float, float, float]:
         said = {each["team"]: each["allocated_gpu_hours"] for each in json.loads(out.read_text(encoding="utf-8"))["by"]["team"]}
     made = {team: round(gpu_seconds / 3600, 4) for team, gpu_seconds in month.gpu_seconds_by_team().items()}
     if wrong := {team: (made[team], said.get(team)) for team in TEAMS if abs(made[team] - said.get(team, 0)) > 0.01}:
-        sys.exit(f"GPU hours made and reported differ: {wrong}")
+        sys.exit(f"generated and reported GPU hours differ: {wrong}")
     return took
 
 
@@ -69,9 +69,9 @@ def main() -> None:
     tools = ensure_tools(Path(__file__).parents[1] / ".tools", Silence(), wanted=wanted)
     console, took = Console(), dict[int, tuple[float, float, float]]()
     for pods in sizes:
-        console.print(f"{pods:,} pods: making the month, and reporting on it")
+        console.print(f"{pods:,} pods: generating the month, and reporting on it")
         took[pods] = measure(pods, tools)
-    table = Table("pods", "seconds", "of them its processor's", "MiB", title=f"chargeback of {MONTH}, scraped each minute", box=None)
+    table = Table("pods", "seconds", "CPU seconds", "MiB", title=f"chargeback of {MONTH}, scraped each minute", box=None)
     for pods, (seconds, processor_seconds, mebibytes) in took.items():
         table.add_row(f"{pods:,}", f"{seconds:.1f}", f"{processor_seconds:.1f}", f"{mebibytes:.0f}")
     console.print(table)

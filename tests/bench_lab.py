@@ -1,4 +1,4 @@
-"""`python tests/bench_lab.py`: how long a lab takes to start, as ratios within one run.
+"""`python tests/bench_lab.py`: start times of a lab, as ratios within one run.
 
 The unit is the store and the API server alone, which is the least that any test against a real API server has to start.
 """
@@ -23,14 +23,14 @@ _SERVER = ("etcd", "kube-apiserver")
 
 
 class _Stopwatch(Silence):
-    """Records the end of each step, in seconds since its creation."""
+    """A record of the end of each step, in seconds since its creation."""
 
     def __init__(self) -> None:
         self.started = time.monotonic()
         self.ended: dict[str, float] = {}
 
     def end(self, step: str, outcome: str) -> None:  # noqa: ARG002 -- the time is all that counts
-        """Implements Progress.end."""
+        """Record the time."""
         self.ended[step] = time.monotonic() - self.started
 
 

@@ -1,8 +1,8 @@
-"""`python tests/bench_lint.py`: CPU time of `flexspot lint`, relative to what yaml.CSafeLoader takes for the same files, and of one file.
+"""`python tests/bench_lint.py`: CPU time of `flexspot lint`, relative to yaml.CSafeLoader's for the same files, and of one file.
 
-Two sets of files: one of mostly CustomResourceDefinitions, one of mostly work. Each is the YAML of the Go modules that the lab is built
-from (Kueue, Karpenter, KWOK, JobSet), copied under new names until there is enough, and a platform with its jobs. The modules are in Go's
-module cache once `make tools` has run.
+There are two sets of files: one mostly of CustomResourceDefinitions, one mostly of work. Each contains the YAML of the Go modules that the
+lab is built from (Kueue, Karpenter, KWOK, JobSet), copied under new names until the set is large enough, and a platform with its jobs. The
+modules are in Go's module cache once `make tools` has run.
 """
 
 from __future__ import annotations
@@ -32,12 +32,13 @@ ONE_FILE_SECONDS = 0.3
 
 @dataclass(frozen=True)
 class Corpus:
-    """A set of files. `at_most` is the linter's time limit, as a multiple of CSafeLoader's time."""
+    """A set of files."""
 
     name: str
     size_mb: float
     definitions: bool
     at_most: float
+    """Limit of the linter's time, as a multiple of CSafeLoader's time."""
 
 
 CORPORA = (Corpus("mostly definitions", 32.0, True, 1.2), Corpus("mostly work", 7.5, False, 2.0))
@@ -52,7 +53,7 @@ MODULES = {
 
 
 def module_folder(module: str, family: str) -> Path:
-    """Return where Go keeps the pinned version of a module, which it fetches if it has to."""
+    """Return the folder of the pinned version of a module, which Go downloads if it is missing."""
     folder = CHECKOUT / "lab" / "flexspot" / "lab" / "tools" / family
     command = ["go", "list", "-mod=readonly", "-m", "-f", "{{.Dir}}", module]
     subprocess.run(["go", "mod", "download", module], cwd=folder, check=True)  # noqa: S607 -- go is the user's own
@@ -97,7 +98,7 @@ def lint_seconds(path: Path) -> float:
 
 
 def main() -> None:
-    """Print a table; fail if anything takes longer than its limit."""
+    """Print a table. Fails if anything takes longer than its limit."""
     table = Table("files", "number", "CSafeLoader", "lint", "ratio", "at most", title="seconds of CPU", title_justify="left", box=None)
     slow: list[str] = []
     for corpus in CORPORA:

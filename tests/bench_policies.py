@@ -89,7 +89,7 @@ def _core_seconds(made: list[Resource]) -> float:
 
 
 def main() -> None:
-    """Print the medians for a state of a thousand resources, and how the core's time grows."""
+    """Print the medians for a state of a thousand resources, and the growth of the core's time."""
     made = resources()
     core = statistics.median(_core_seconds(made) for _ in range(_ROUNDS))
     growth = statistics.median(_core_seconds(resources(4)) / _core_seconds(resources(2)) for _ in range(_ROUNDS))

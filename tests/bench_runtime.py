@@ -1,6 +1,6 @@
-"""`python tests/bench_runtime.py`: measure what flexspot_runtime costs in a training loop.
+"""`python tests/bench_runtime.py`: cost of flexspot_runtime in a training loop.
 
-The cost is processor time, with the library against without it in the same run, so that a busy machine changes little.
+The cost is the ratio of processor time with and without the library in the same run, so that a busy machine changes little.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from flexspot_runtime import Checkpointer, EverySeconds, Interruption, LocalFold
 from rich.console import Console
 from rich.table import Table
 
-# The harness is the tests', which stand in a folder of their own.
+# The harness belongs to the tests of the runtime, which are in a separate folder.
 sys.path.insert(0, str(Path(__file__).parent / "runtime"))
 
 from memory_folder import folder_in_memory
@@ -79,7 +79,7 @@ def overhead(folder: Path) -> tuple[float, float]:
 def group_overhead(agree_seconds: float) -> tuple[float, float]:
     """Return the overhead of agreement among four ranks: milliseconds a step of rank 0's time, and their share of a step.
 
-    The ranks are processes, which meet through sockets as the tests' do. Between two steps they wait, so that they do not compete for the
+    The ranks are processes that communicate through sockets, as in the tests. They wait between steps so that they do not compete for the
     machine. The measured time is from the end of a step to the next number, including the wait for the others.
     """
     with folder_in_memory() as folder:
@@ -122,9 +122,9 @@ def main() -> None:
     console.print(costs)
 
     if groups[-1][2] > AT_MOST - 1:
-        sys.exit(f"agreement of {RANKS} ranks takes {groups[-1][2]:.4f} of a step; at most {AT_MOST - 1:.2f} is asked for")
+        sys.exit(f"agreement of {RANKS} ranks takes {groups[-1][2]:.4f} of a step; at most {AT_MOST - 1:.2f} is allowed")
     if ratio > AT_MOST:
-        sys.exit(f"flexspot_runtime takes {ratio:.4f} times what the steps take; at most {AT_MOST} is asked for")
+        sys.exit(f"flexspot_runtime takes {ratio:.4f} times the time of the steps alone; at most {AT_MOST} is allowed")
 
 
 if __name__ == "__main__":

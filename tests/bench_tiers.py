@@ -1,4 +1,4 @@
-"""`python tests/bench_tiers.py [TIER ...]`: CPU that tiers of tests take, in multiples of a fixed loop; fails above contract/ceilings.yaml.
+"""`python tests/bench_tiers.py [TIER ...]`: CPU time of tiers of tests, in multiples of a fixed loop; fails above contract/ceilings.yaml.
 
 A tier is a target of the Makefile: check, test or test-all. The loop makes figures of different machines comparable.
 """
@@ -44,9 +44,9 @@ def cpu_seconds(tier: str) -> float:
     """
     ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1)
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    make = subprocess.Popen(["make", "--no-print-directory", tier], cwd=CHECKOUT)  # noqa: S607 -- make is found on PATH, as by a person
+    make = subprocess.Popen(["make", "--no-print-directory", tier], cwd=CHECKOUT)  # noqa: S607 -- make is on PATH, as for a user
     ended = status = 0
-    # Whatever ends is waited for at once: tests look whether processes are gone.
+    # Every ended process is reaped at once, since tests check that processes are gone.
     while ended != make.pid:
         ended, status = os.waitpid(-1, 0)
     if status:

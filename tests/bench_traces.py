@@ -1,8 +1,8 @@
-"""`python tests/bench_traces.py [FOLDER]`: strategies over records of Spot availability, and what must hold on every one of them.
+"""`python tests/bench_traces.py [FOLDER]`: strategies over records of Spot availability, and checks of every result.
 
-FOLDER has traces in the format of github.com/skypilot-org/spot-traces; without it, records are made up. Prices are those of p4d.24xlarge in
-the course (62 % off on Spot). The job works for 48 hours, or for half of a record that is shorter than 96, within a deadline that leaves a
-quarter more. It saves every half hour in a minute, starts in ten, and saves on notice, 90 seconds before an interruption, as EKS gives it.
+FOLDER has traces in the format of github.com/skypilot-org/spot-traces. Default: synthetic records. Prices are those of p4d.24xlarge in the
+course (62 % off on Spot). The job works for 48 hours, or for half of a record that is shorter than 96. Its deadline is a quarter longer. It
+saves every half hour in a minute, starts in ten, and also saves on notice, 90 seconds before an interruption, as on EKS.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ HEAD = f"| record | Spot there | bound, USD | {' | '.join(STRATEGIES)} |"
 
 
 def groups_of(folder: Path | None) -> list[list[Trace]]:
-    """Return each record alone, and those of one machine, place and time together as zones."""
+    """Return each record alone, and also the records of one machine, region and time together as zones."""
     if folder is None:
         made = [[made_trace(seed, ticks=2000, up_hours=up, down_hours=down)] for seed, up, down in ((1, 8, 1), (2, 2, 2), (3, 0.5, 3))]
         return [*made, [made_trace(seed, ticks=2000, up_hours=2, down_hours=4) for seed in (4, 5, 6)]]
@@ -61,7 +61,7 @@ def broken(found: Comparison) -> list[str]:
 
 
 def main() -> None:
-    """Print the tables, with a save on notice and without; exit with 1 when something does not hold."""
+    """Print the tables, with a save on notice and without. Exits with 1 for an impossible result."""
     problems: list[str] = []
     groups = groups_of(Path(sys.argv[1]) if len(sys.argv) > 1 else None)
     for title, notice in (("saving on notice", NOTICE_SECONDS), ("without", 0)):

@@ -1,4 +1,4 @@
-"""A stand-in for an API server's admission: policies evaluated by Google's CEL in C++, plus functions of Kubernetes. Not a test."""
+"""A stand-in for an API server's admission: policies evaluated by Google's CEL in C++, with Kubernetes' functions. Not a test."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Small months as Prometheus would return them: series by question, from pods and nodes with their times."""
+"""Small months as Prometheus returns them: series by question, from pods and nodes with their times."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def at(hours: int, seconds: int = 0) -> str:
 
 
 class Month:
-    """A builder of series. Times are seconds from the month's start; a pod or node is sampled at every step within its times."""
+    """A builder of series. Times are seconds from the month's start. A pod or node is sampled at every step between its times."""
 
     def __init__(self, hours: int = 24, start: int = 1_790_812_800, name: str = "2026-10") -> None:
         self.period = Period(start, start + hours * HOUR, name, "UTC")
@@ -37,7 +37,7 @@ class Month:
     def seen(self, question: Question, labels: dict[str, str], start: int, end: int, value: float = 1.0) -> None:
         self.series.setdefault(question, []).append((labels, start, end, value))
 
-    def node(  # noqa: PLR0913 -- what a node is
+    def node(  # noqa: PLR0913 -- the properties of a node
         self,
         name: str,
         start: int,
@@ -51,7 +51,7 @@ class Month:
         resource: str = "nvidia_com_gpu",
         labels: dict[str, str] | None = None,
     ) -> None:
-        """Add a node with the labels of Karpenter and `labels`; an empty one is left out."""
+        """Add a node with the labels of Karpenter and `labels`. Empty labels are left out."""
         known = {
             "node.kubernetes.io/instance-type": machine,
             "topology.kubernetes.io/region": region,
@@ -63,7 +63,7 @@ class Month:
         if gpus:
             self.seen(Question.NODE_GPUS, {"node": name, "resource": resource}, start, end, gpus)
 
-    def pod(  # noqa: PLR0913 -- what a pod is
+    def pod(  # noqa: PLR0913 -- the properties of a pod
         self,
         name: str,
         node: str,
@@ -75,10 +75,7 @@ class Month:
         labels: dict[str, str] | None = None,
         **more: str,
     ) -> None:
-        """Add a pod of a Job with its own name, unless `controller` is another, as in Kind/name; "" for a pod without one.
-
-        `labels` are additional.
-        """
+        """Add a pod of a Job with the pod's name, or of another `controller` as Kind/name; "" for none. `labels` are added."""
         resource = more.pop("resource", "nvidia_com_gpu")
         kind, _, controller = more.pop("controller", f"Job/{name}").partition("/")
         uid = f"uid-{name}"
@@ -99,7 +96,7 @@ class Month:
     def answers(
         self, start: int, end: int, missing: Iterable[tuple[int, int]] = (), only: Question | None = None
     ) -> dict[Question, Matrix]:
-        """Return Prometheus's answers for a slice, to all questions or one; `missing` are times without data."""
+        """Return Prometheus's answers for a slice, to all questions or one. `missing` are times without data."""
         origin = self.period.start
         moments = [each for each in range(start, end, STEP) if not any(a <= each - origin < b for a, b in missing)]
         found: dict[Question, Matrix] = {}

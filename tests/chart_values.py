@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 FREE = {"affinity", "nodeSelector"}
-"""Maps with keys of Kubernetes or the user, for which a chart's own values contain examples."""
+"""Maps with free keys, for which a chart's own values only contain examples."""
 
 QUANTITIES = {"cpu", "memory"}
 """Fields in which Kubernetes accepts a number or a text."""
@@ -14,8 +14,7 @@ QUANTITIES = {"cpu", "memory"}
 def unknown_values(values: dict[str, Any], chart_values: dict[str, Any], path: str = "") -> list[str]:
     """Return the part of `values` that the chart would ignore or misread: dotted paths, with the chart's own value where known.
 
-    A chart accepts any value silently, so a misspelt one is a setting that is not set. Where the chart has an empty map, or nothing,
-    anything is allowed; a list is not checked.
+    A chart silently ignores a misspelt value. Where the chart has an empty map, or nothing, any value is allowed. Lists are not checked.
     """
     found: list[str] = []
     for key, value in values.items():

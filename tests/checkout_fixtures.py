@@ -35,7 +35,7 @@ class OwnCheckout:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         for name in FOLDERS:
-            # With what Python compiled of it: each command would do that anew.
+            # Includes compiled modules, which each command would compile again.
             shutil.copytree(CHECKOUT / name, folder / name, symlinks=True)
         for name in ("Pulumi.yaml", "__main__.py"):
             shutil.copyfile(CHECKOUT / name, folder / name)
@@ -47,20 +47,20 @@ class OwnCheckout:
         }
 
     def command(self, *arguments: str) -> list[str]:
-        """Return the command for a process that a test keeps while it runs."""
+        """Return the command line, for a process that a test starts itself."""
         return [sys.executable, "-c", "from flexspot.infra.cli.app import main; main()", *arguments]
 
     def flexspot(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-        """Run the command of this checkout and return its result; `infra` and `lab` are its own, all else as in the project."""
+        """Run the command with this checkout's `infra` and `lab`, and the project's other packages. Return its result."""
         return command_line.flexspot(*arguments, checkout=self.folder, folder=self.folder, environment=self.environment | environment)
 
     def kubectl(self, *arguments: str, given: str | None = None) -> str:
-        """Return the output of kubectl for the checkout's lab; `given` is its standard input."""
+        """Return the output of kubectl for the checkout's lab. `given` is its standard input."""
         program = [self.folder / ".tools" / "bin" / "kubectl", "--kubeconfig", self.folder / ".lab" / "default" / "kubeconfig"]
         return subprocess.run([*program, *arguments], input=given, capture_output=True, text=True, check=True).stdout
 
     def change(self, stack: str, **changes: object) -> None:
-        """Write a stack file: the local one with other settings."""
+        """Write a stack file: the local one with changed settings."""
         content = yaml.safe_load((self.folder / "stacks" / "Pulumi.local.yaml").read_text())
         content["config"]["flexspot:platform"] |= changes
         (self.folder / "stacks" / f"Pulumi.{stack}.yaml").write_text(yaml.safe_dump(content))
@@ -81,7 +81,7 @@ def checkout_of_the_lab(lab: LabControlPlane) -> OwnCheckout:
 
 @pytest.fixture
 def checkout_with_lab(checkout_of_the_lab: OwnCheckout, lab: LabControlPlane) -> Iterator[OwnCheckout]:
-    """Return that checkout with the project's stack files and nothing deployed, before the test and after it."""
+    """Yield that checkout with the project's stack files and nothing deployed. Restores both after the test."""
     yield checkout_of_the_lab
     stacks = checkout_of_the_lab.folder / "stacks"
     shutil.rmtree(stacks)

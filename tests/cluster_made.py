@@ -43,7 +43,7 @@ class MadeResource(Record):
     unless: str | None = None
 
     def holds(self, token: str, inputs: Mapping[str, Any]) -> bool:
-        # A value that is not known yet is a mark, and only a pattern for any value fits it.
+        # An unknown value is a mark, which only a pattern for any value matches.
         name = inputs.get(self.input)
         return token == self.type and _any(self.names, name if isinstance(name, str) else "")
 

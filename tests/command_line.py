@@ -1,4 +1,4 @@
-"""The `flexspot` command in a separate process that starts with its libraries loaded: loading takes longer than most commands."""
+"""The `flexspot` command in a separate process with its libraries preloaded, since loading takes longer than most commands."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def flexspot(
 
 
 def _abort(pid: int) -> str:
-    """End a command and its child processes, and return them. Python ones print the stack of each thread on standard error first."""
+    """End a command and its child processes, and return a list of them. Python processes first print the stacks of their threads."""
     family = [psutil.Process(pid), *psutil.Process(pid).children(recursive=True)]
     listed = "\n".join(f"{each.pid} {each.status()} {' '.join(each.cmdline())[:200]}" for each in family)
     for each in family:

@@ -33,7 +33,7 @@ def host() -> Host:
 
 @contextmanager
 def recording(calls: dict[str, dict[str, dict[str, Any]]]) -> Generator[None]:
-    """Record every call of a component, by the component and by the resource's name, with the values of outputs."""
+    """Record the arguments of every call of a component in `calls`, by component and resource name."""
     originals: dict[Component, Callable[..., None]] = {each: each.__init__ for each in hosted()}
 
     def noting(component: Component, original: Callable[..., None]) -> Callable[..., None]:
@@ -44,16 +44,16 @@ def recording(calls: dict[str, dict[str, dict[str, Any]]]) -> Generator[None]:
         return init
 
     for component, original in originals.items():
-        setattr(component, "__init__", noting(component, original))  # noqa: B010 -- for the time of the recording
+        setattr(component, "__init__", noting(component, original))  # noqa: B010 -- replaced during the recording
     try:
         yield
     finally:
         for component, original in originals.items():
-            setattr(component, "__init__", original)  # noqa: B010 -- as it was
+            setattr(component, "__init__", original)  # noqa: B010 -- restored
 
 
 class Made(Preview):
-    """Answers as a cloud that has created everything, with synthetic values for what only a cloud knows."""
+    """A preview with the answers of a cloud that has created everything. Its outputs have synthetic values."""
 
     def made(self, declared: Any) -> tuple[str, dict[str, Any]]:
         kubernetes = declared.type.startswith("kubernetes:")
@@ -81,7 +81,7 @@ NAMED: dict[str, Any] = {"cluster": "platform", "cluster_name": "platform"}
 
 
 def work(workload_class: str, **more: Any) -> dict[str, Any]:
-    """Return a workload of a shipped production stack."""
+    """Return arguments of a workload of a shipped production stack."""
     known = {"platform": shipped("prod-eks"), "name": "desk", "team": "search"}
     return known | ({"workload_class": workload_class, "image": "a:1"} if workload_class else {}) | more
 

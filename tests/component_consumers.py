@@ -1,4 +1,4 @@
-"""Programs in other languages that take components over the wire: the real engine over offline providers, and the same of Python."""
+"""Programs in other languages and in Python that use components over the wire, with the real engine and offline providers."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Consumer:
     folder: Path
     engine: Path
     plugins: dict[str, Path]
-    """Projects by cloud."""
+    """Plugin programs by cloud."""
     environment: dict[str, str]
 
     def write(self, project: dict[str, Any]) -> None:
@@ -82,9 +82,9 @@ class Consumer:
 
 @contextmanager
 def consumer(tools: Tools, folder: Path, family: str, runtime: str) -> Generator[Consumer]:
-    """Return a project in `folder` with a stack, for programs in the language of `family`, one of the families of flexspot/lab/tools."""
+    """Yield a project in `folder` with a stack, for programs in the language of `family`, a family of flexspot/lab/tools."""
     links = ensure_tools(CHECKOUT / ".tools", Silence(), wanted=(family_named(family),)).links
-    # The official host for Python, which cannot be had here, starts the folder as PulumiPlugin.yaml says; an engine starts a program so.
+    # The official language host for Python is not installed. A program replaces it, and an engine starts it in the same way.
     plugins = {cloud: folder / "plugins" / cloud / f"pulumi-resource-flexspot-{cloud}" for cloud in ("eks", "gke")}
     for cloud, plugin in plugins.items():
         plugin.parent.mkdir(parents=True)
@@ -117,7 +117,7 @@ def previewed(done: subprocess.CompletedProcess[str]) -> Resources:
 
 
 def of_python(consumer: Consumer, folder: Path, program: Callable[[], None]) -> Resources:
-    """Return the same for a program in Python, which declares components itself."""
+    """Return the inputs that a preview of a Python program creates, which declares components itself."""
     heard = PlannedResources()
     options = automation.LocalWorkspaceOptions(
         work_dir=str(folder),

@@ -1,4 +1,4 @@
-"""The outputs of a component, and a cloud in which something is there already to be read. Not a test."""
+"""The outputs of a component, and a mock of a cloud with existing resources to read. Not a test."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class ReadCloud(pulumi.runtime.Mocks):
-    """Records what is created and read, and answers a read with `found` of the requested id; None: the cloud cannot be reached."""
+    """A mock that records created and read resources, and answers a read with `found(id)`. None: the cloud cannot be reached."""
 
     def __init__(self, found: Callable[[str], dict[str, Any]] | None) -> None:
         self.made: list[str] = []
@@ -38,7 +38,7 @@ class ReadCloud(pulumi.runtime.Mocks):
 def outputs_of(cloud: pulumi.runtime.Mocks, make: Callable[[], pulumi.ComponentResource], *, preview: bool = False) -> dict[str, Any]:
     """Return the known values of a component's outputs by name.
 
-    `known` lists the known ones, `secrets` the secret ones, in the order in which the class declares them.
+    `known` maps each name to whether it is known. `secrets` lists whether each is secret, in the order of declaration.
     """
     pulumi.runtime.set_mocks(cloud, preview=preview)
     found: dict[str, Any] = {}

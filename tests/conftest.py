@@ -20,38 +20,39 @@ from flexspot.infra.loading import collect_rarely
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# From here on: to read the tests is half a minute of CPU for each worker, and was a third more with Python's own thresholds.
+# Collecting the tests takes each worker half a minute of CPU, and took a third more with Python's default thresholds.
 collect_rarely()
 
 pytest_plugins = ["checkout_fixtures", "installed_fixtures", "mock_fixtures", "lab_fixtures"]
 
-# A shell that runs tests in the background has them ignore Ctrl-C, and so would every program that they start and then interrupt.
+# A shell starts background jobs with Ctrl-C ignored. Programs that tests start and interrupt would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# No engine of a test sees the person's own plugins. And Pulumi would log what each of its processes does, zipped and encrypted, a third of
-# its CPU (pprof of `up` and `destroy` of dev-gke, 3.259.0, 2026-11-26), if that folder could be made. Workers have it from who starts them.
+# Engines of tests do not see the user's own plugins. A file in place of the folder for logs keeps Pulumi processes from writing zipped and
+# encrypted logs, which take a third of their CPU (pprof of `up` and `destroy` of dev-gke, 3.259.0, 2026-11-26). Workers inherit the
+# variable.
 if "PYTEST_XDIST_WORKER" not in os.environ:
     os.environ["FLEXSPOT_PERSONS_PULUMI_HOME"] = os.environ.get("PULUMI_HOME", "")
     os.environ["PULUMI_HOME"] = tempfile.mkdtemp(prefix="pulumi-home-")
     (Path(os.environ["PULUMI_HOME"]) / "logs").touch()
     atexit.register(shutil.rmtree, os.environ["PULUMI_HOME"], ignore_errors=True)
 
-# Tests assert behaviour, never wall time, and the same commit tries the same examples wherever it is tested.
+# Tests assert behaviour, never wall time. One commit tries the same examples on every machine.
 settings.register_profile("same-everywhere", deadline=None, database=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
-# `make check` and `make test` try fewer of them.
+# `make check` and `make test` try fewer examples.
 settings.register_profile("quick", settings.get_profile("same-everywhere"), max_examples=10)
-# What is sampled otherwise is tried as often as the claim says; for once, before a release.
+# Many more examples, for a run before a release.
 settings.register_profile("wide", settings.get_profile("same-everywhere"), max_examples=200)
 settings.load_profile("same-everywhere")
 
 
-@pytest.hookimpl(tryfirst=True)  # before pytest-cov starts the one of the worker
+@pytest.hookimpl(tryfirst=True)  # before pytest-cov starts the second measurement
 def pytest_sessionstart(session: pytest.Session) -> None:
     """End the first of two coverage measurements that pytest-cov starts in a worker of xdist. Its data is never read.
 
-    With two, every line is traced twice, and a test marked no_cover is traced all the same: to pause one has the other go on (pytest-cov
-    7.1, CovPlugin.__init__ and pytest_sessionstart).
+    With two, every line is traced twice. A test marked no_cover is also traced, because only one measurement is paused (pytest-cov 7.1,
+    CovPlugin.__init__ and pytest_sessionstart).
     """
     measured = session.config.pluginmanager.get_plugin("_cov")
     if hasattr(session.config, "workerinput") and measured is not None and measured.cov_controller is not None:
@@ -62,7 +63,7 @@ _MARKS_OF_FILE = re.compile(r"^pytestmark = (?:\[\n.*?^\]|[^\n]*$)", re.MULTILIN
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Skip a file without selected tests: importing those of labs and engines takes each worker a third of its time."""
+    """Skip a file without selected tests. Importing the files of labs and engines takes a third of each worker's time."""
     unwanted = set(re.findall(r"\bnot (\w+)", config.option.markexpr)) if " or " not in config.option.markexpr else set()
     if not unwanted or not collection_path.name.startswith("test_") or not collection_path.is_file():
         return None
@@ -73,12 +74,12 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Exclude all modules loaded so far from Python's garbage collection, so that it covers only objects of tests.
 
-    Raises UsageError if xdist does not group tests: each worker would start the same lab.
+    Raises UsageError if xdist does not group tests, since each worker would start the same lab.
     """
     if getattr(session.config.option, "loadgroup", False):
         for item in session.items:
             if item.get_closest_marker("xdist_group") and "@" not in item.nodeid.rpartition("]")[2]:
-                message = f"{item.nodeid} is in a group, and pytest-xdist passes over it: use versions of both that know each other"
+                message = f"{item.nodeid} is in a group, which pytest-xdist ignores. Use compatible versions of pytest and pytest-xdist."
                 raise pytest.UsageError(message)
     gc.collect()
     gc.freeze()
@@ -88,22 +89,22 @@ _LONG_ID = 120
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
-    """Name a long value by its length: workers exchange the names of all tests, and compressed values differ by time."""
+    """Name a long value by its length. Workers compare the names of all tests, and compressed values contain the time."""
     return f"{argname} of {len(val)}" if isinstance(val, (str, bytes)) and len(val) > _LONG_ID else None
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist looks for groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Decides what runs first, what runs in one worker (for `--dist loadgroup`), and what counts for coverage.
+    """Decide the order of tests, their groups (for `--dist loadgroup`), and which of them are measured for coverage.
 
-    Tests with a lab of their own come first: the shared one, started by then, would take CPU for nothing. Those that wait for minutes come
-    before the others of the shared lab, as do those with an engine, and slow ones before others, so that none of them is left for the end.
-    Tests that share a fixture of their module, such as a lab, run in one worker; each other goes to whichever worker is free.
+    Tests without the shared lab come first, since a running lab takes CPU. Among them, and among tests of the shared lab, those that wait
+    for minutes, need an engine or are slow come first, so that none of them is left for the end. Tests that share a fixture of their
+    module, such as a lab, run in one worker. Every other test goes to any free worker.
     """
     for mark in ("engine", "lab", "kills", "slow"):
         for path in {item.path for item in items if item.get_closest_marker(mark)}:
             if f"mark.{mark}" not in path.read_text():
-                message = f"{path} has tests marked {mark}: write mark.{mark} there, for the Makefile finds them by it"
+                message = f"{path} has tests marked {mark}, but not the text mark.{mark}, by which the Makefile finds them. Add it."
                 raise pytest.UsageError(message)
 
     def place(item: pytest.Item) -> tuple[bool, bool]:
@@ -114,6 +115,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         fixtures: dict[str, Sequence[pytest.FixtureDef[object]]] = getattr(item, "_fixtureinfo").name2fixturedefs  # noqa: B009
         if any(each.scope == "module" for definitions in fixtures.values() for each in definitions):
             item.add_marker(pytest.mark.xdist_group(item.path.stem))
-        # What many cases cover, examples cover too: to trace them would double their time.
+        # Other tests cover the same lines. Tracing would double the time of these.
         if item.get_closest_marker("nightly") or getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
             item.add_marker(pytest.mark.no_cover)

@@ -17,7 +17,7 @@ PACK = CHECKOUT / "policies" / "pack"
 
 
 def written_state(folder: Path, resources: Iterable[tuple[str, str, dict[str, Any]]]) -> Path:
-    """Write a state as the first preview of a stack leaves it: whole inputs, empty outputs."""
+    """Write a state with complete inputs and empty outputs, as in the first preview of a stack. Return its path."""
     listed = [
         {"urn": urn, "type": type_token, "custom": True, "id": "", "inputs": inputs, "outputs": {}} for urn, type_token, inputs in resources
     ]

@@ -27,5 +27,5 @@ def pool_args(**changes: Any) -> GkeGpuNodePoolArgs:
         "resource_labels": {"environment": "dev", "owner": "ann"},
         "service_account": "nodes@acme-ml.iam.gserviceaccount.com",
     }
-    arguments.update(changes)  # pyrefly: ignore[no-matching-overload] -- what is wrong on purpose, too
+    arguments.update(changes)  # pyrefly: ignore[no-matching-overload] -- also invalid ones, on purpose
     return arguments

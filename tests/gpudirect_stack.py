@@ -1,4 +1,4 @@
-"""prod-gke with two pools whose nodes have GPUDirect, for the tests of it."""
+"""prod-gke with two pools that have GPUDirect, for tests."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def gpudirect_pool(name: str, machine: str, **more: Any) -> dict[str, Any]:
 
 
 def gpudirect_settings(*pools: dict[str, Any]) -> dict[str, Any]:
-    """Return settings with a pool of H200 and one of B200 by default; team nlp has all of them."""
+    """Return settings with these pools, by default one of H200 and one of B200. Team nlp has all their GPUs."""
     settings = shipped("prod-gke")
     added = list(pools) or [gpudirect_pool("h200", "a3-ultragpu-8g"), gpudirect_pool("b200", "a4-highgpu-8g")]
     settings["pools"] = [*settings["pools"], *added]

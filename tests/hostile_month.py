@@ -36,17 +36,17 @@ Consumer = tuple[str, str, str]
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of node. `usd` is its cost per hour (None: unknown), `on_demand` the on-demand price of its machine.
-
-    One that is not `labelled` has labels for its machine and region only.
-    """
+    """A kind of node."""
 
     machine: str
     capacity_type: str
     pool: str
     usd: str | None
+    """Cost per hour; None if unknown."""
     on_demand: str = ""
+    """On-demand price of its machine."""
     labelled: bool = True
+    """False for a node with labels for its machine and region only."""
     owner: str = ""
 
 
@@ -87,24 +87,28 @@ CONTRACT: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class HostileNode:
-    """A node from the minute `start` until before `end` of the month. Another may have had its name before."""
+    """A node. Another may have had its name before."""
 
     name: str
     kind: Kind
     start: int
+    """First minute of the month."""
     end: int
+    """Minute after the last."""
 
 
 @dataclass(frozen=True)
 class HostilePod:
-    """A pod on a node, from one minute until before another, which can be after the node's last."""
+    """A pod on a node."""
 
     name: str
     node: HostileNode
     team: str
     gpus: int
     start: int
+    """First minute of the month."""
     end: int
+    """Minute after the last, which can be after the node's last."""
 
     @property
     def number(self) -> int:
@@ -113,7 +117,7 @@ class HostilePod:
 
     @property
     def controller(self) -> tuple[str, str]:
-        """Kind and name of its controller; empty without one."""
+        """Kind and name of its controller; empty if it has none."""
         names = {
             0: ("Job", f"set-{self.number % 50}-workers-0"),
             1: ("ReplicaSet", f"serve-{self.number % 7}-6c9f"),
@@ -129,7 +133,7 @@ class HostilePod:
         written = {
             0: {"jobset.sigs.k8s.io/jobset-name": f"set-{self.number % 50}"},
             1: {"pod-template-hash": "6c9f"},
-            # Whoever makes pods can write anything: the controller of these is of another kind.
+            # Labels may be wrong: the controller of these pods is of another kind.
             2: {"leaderworkerset.sigs.k8s.io/name": "somebody-elses", "pod-template-hash": "6c9f"},
             4: {"leaderworkerset.sigs.k8s.io/name": f"leaders-{self.number % 5}"},
         }.get(self.number % 6, {})
@@ -137,7 +141,7 @@ class HostilePod:
 
     @property
     def consumer(self) -> Consumer:
-        """The submitted consumer, with its owner."""
+        """The work as submitted, with its team and user."""
         of = (
             f"JobSet ns-{self.team}/set-{self.number % 50}",
             f"Deployment ns-{self.team}/serve-{self.number % 7}",
@@ -151,11 +155,12 @@ class HostilePod:
 
 @dataclass
 class HostileMonth:
-    """All nodes and pods, in minutes of the month. The minutes from `outage` until `outage` + 30 were not recorded."""
+    """All nodes and pods, in minutes of the month."""
 
     minutes: int
     start: int
     outage: int
+    """First of thirty minutes that were not recorded."""
     nodes: list[HostileNode] = field(default_factory=list[HostileNode])
     pods: list[HostilePod] = field(default_factory=list[HostilePod])
 
@@ -235,14 +240,14 @@ def _lost(chance: random.Random, month: HostileMonth, each: HostileNode | Hostil
 
 
 class _Series:
-    """The series of a slice. Later calls add samples at `moments`."""
+    """The series of a slice. Calls add samples at `moments`."""
 
     def __init__(self, start: int) -> None:
         self._start = start
         self.moments: list[int] = []
         self.rows: dict[Question, list[dict[str, Any]]] = {question: [] for question in Question}
 
-    def _tell(self, question: Question, labels: dict[str, str], value: str = "1") -> None:
+    def _add(self, question: Question, labels: dict[str, str], value: str = "1") -> None:
         self.rows[question].append({"metric": labels, "values": [[self._start + each * MINUTE, value] for each in self.moments]})
 
     def node(self, node: HostileNode, *, twice: bool) -> None:
@@ -253,9 +258,9 @@ class _Series:
         if node.kind.owner:
             labels["flexspot.dev/team"] = node.kind.owner
         for names in ({"node": node.name}, {"exported_node": node.name, "node": "monitoring"})[: 1 + twice]:
-            self._tell(Question.NODES, {**names, "provider_id": f"aws:///{node.name}-{node.start}"})
-            self._tell(Question.NODE_LABELS, {**names, **{label_of(key): each for key, each in labels.items()}})
-            self._tell(Question.NODE_GPUS, {**names, "resource": "nvidia_com_gpu"}, str(GPUS))
+            self._add(Question.NODES, {**names, "provider_id": f"aws:///{node.name}-{node.start}"})
+            self._add(Question.NODE_LABELS, {**names, **{label_of(key): each for key, each in labels.items()}})
+            self._add(Question.NODE_GPUS, {**names, "resource": "nvidia_com_gpu"}, str(GPUS))
 
     def pod(self, pod: HostilePod, *, twice: bool, nothing: bool) -> None:
         """Add a pod. `nothing`: its utilization is not a number."""
@@ -263,35 +268,37 @@ class _Series:
         of_pod = {"namespace": namespace, "pod": pod.name, "node": pod.node.name}
         aside = {f"exported_{key}": each for key, each in of_pod.items()} | {"namespace": "monitoring", "pod": "exporter"}
         for labels in (of_pod, aside)[: 1 + twice]:
-            self._tell(Question.ALLOCATIONS, {**uid, **labels, "resource": "nvidia_com_gpu"}, str(pod.gpus))
+            self._add(Question.ALLOCATIONS, {**uid, **labels, "resource": "nvidia_com_gpu"}, str(pod.gpus))
         if pod.team:
-            self._tell(Question.POD_LABELS, {**uid, label_of("flexspot.dev/team"): pod.team})
+            self._add(Question.POD_LABELS, {**uid, label_of("flexspot.dev/team"): pod.team})
         kind, controller = pod.controller
         if kind:
-            self._tell(Question.CONTROLLERS, {**uid, "owner_kind": kind, "owner_name": controller})
+            self._add(Question.CONTROLLERS, {**uid, "owner_kind": kind, "owner_name": controller})
         if pod.labels:
-            self._tell(Question.WORK_LABELS, {**uid, **{label_of(key): each for key, each in pod.labels.items()}})
+            self._add(Question.WORK_LABELS, {**uid, **{label_of(key): each for key, each in pod.labels.items()}})
         if twice:
             # The second exporter shows no labels.
-            self._tell(Question.WORK_LABELS, uid)
+            self._add(Question.WORK_LABELS, uid)
         if nothing:
-            self._tell(Question.UTILISATION, of_pod, "NaN")
+            self._add(Question.UTILISATION, of_pod, "NaN")
 
 
 @dataclass
 class WorkedOut:
-    """US dollars by line: for GPUs in use, the savings against on-demand, and for idle ones by reason.
-
-    `gpu_minutes` are those of teams, `unpriced_minutes` those of nodes with an unknown price.
-    """
+    """The charges of a month, in US dollars."""
 
     allocated: defaultdict[Line, Decimal] = field(default_factory=lambda: defaultdict(Decimal))
+    """Cost of GPUs in use."""
     saved: defaultdict[Line, Decimal] = field(default_factory=lambda: defaultdict(Decimal))
+    """Savings against on-demand."""
     idle: defaultdict[Kind, Decimal] = field(default_factory=lambda: defaultdict(Decimal))
+    """Cost of idle GPUs."""
     gpu_minutes: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))
+    """GPU minutes by team."""
     work: defaultdict[Consumer, Decimal] = field(default_factory=lambda: defaultdict(Decimal))
     work_minutes: defaultdict[Consumer, int] = field(default_factory=lambda: defaultdict(int))
     unpriced_minutes: int = 0
+    """Minutes of nodes with an unknown price."""
 
     @property
     def total(self) -> Decimal:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class _ResourceFiles(ModuleType):
-    """Replace the function of pkg_resources that parliament calls; setuptools 81 removed the module."""
+    """A replacement for pkg_resources, which parliament uses and setuptools 81 removed."""
 
     @staticmethod
     def resource_filename(package: str, name: str) -> str:
@@ -53,8 +53,7 @@ class Finding:
 def findings(document: str, *, resource_own: bool = False) -> list[Finding]:
     """Return the findings of medium severity and above, and unknown actions.
 
-    With `resource_own` statements name no resource, as in a role's trust policy or a file system's policy, which apply to their own
-    resource.
+    `resource_own`: statements name no resource, since they apply to their own, as in a role's trust policy or a file system's policy.
     """
     if resource_own:
         written: dict[str, Any] = json.loads(document)
@@ -75,9 +74,10 @@ class Request:
 
 
 def decided_otherwise(documents: Iterable[Any], wanted: str, requests: Sequence[Request]) -> list[Request]:
-    """Return the requests that principalmapper does not decide as `wanted`: `allowed`, `denied` by a statement, or allowed by `none`.
+    """Return the requests that principalmapper does not decide as `wanted`.
 
-    The documents are those of an identity, or of resources, which name principals.
+    Decisions are `allowed`, `denied` by a statement, or `none` (no statement allows it). The documents are those of an identity, or of
+    resources, which name principals.
     """
     python = ENVIRONMENT / "bin" / "python"
     assert python.exists(), "principalmapper is not installed: run `make .iam/.synced`"
@@ -89,7 +89,7 @@ def decided_otherwise(documents: Iterable[Any], wanted: str, requests: Sequence[
 
 
 def permissions(document: str) -> list[tuple[str, str, str, Any]]:
-    """Effect, action, resource and condition of each action on each resource that a document names, in its order."""
+    """Return effect, action, resource and condition of each action on each resource that a document names, in its order."""
     return [
         (each["Effect"], action, resource, each.get("Condition", {}))
         for each in json.loads(document)["Statement"]
@@ -99,5 +99,5 @@ def permissions(document: str) -> list[tuple[str, str, str, Any]]:
 
 
 def listed(values: str | Sequence[str]) -> list[str]:
-    """The values where there may be one alone."""
+    """Return one or several values as a list."""
     return [values] if isinstance(values, str) else [*values]

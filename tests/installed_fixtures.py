@@ -15,7 +15,7 @@ CHECKOUT = Path(__file__).resolve().parents[1]
 
 
 def outside_of_the_checkout() -> dict[str, str]:
-    """The tests' environment without what leads Python to the checkout."""
+    """Return the environment variables of the tests without those that let Python find the checkout."""
     return {name: value for name, value in os.environ.items() if name not in {"PYTHONPATH", "VIRTUAL_ENV"}} | {"COLUMNS": "200"}
 
 
@@ -29,7 +29,7 @@ def uv(*arguments: str | Path, folder: Path = CHECKOUT) -> str:
 
 @dataclass(frozen=True)
 class Installed:
-    """An environment in which nothing is but the wheel and what it needs."""
+    """An environment with only the wheel and its dependencies."""
 
     environment: Path
     wheel: Path
@@ -77,7 +77,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _environment(wheel: Path, place: Path, extras: str) -> Installed:
-    # With pip, as `python3 -m venv` makes it: a language host asks it for the packages of a program.
+    # Includes pip, as `python3 -m venv` does, because a language host lists a program's packages with it.
     uv("venv", "--quiet", "--seed", "--python", sys.executable, place / "environment")
     made = Installed(place / "environment", wheel)
     locked = wheel.with_name("locked.txt")
@@ -87,17 +87,17 @@ def _environment(wheel: Path, place: Path, extras: str) -> Installed:
 
 @pytest.fixture(scope="session")
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
-    """`pip install 'flexspot[eks,gke]'`."""
+    """Return the environment of `pip install 'flexspot[eks,gke]'`."""
     return _environment(wheel, tmp_path_factory.mktemp("installed"), "[eks,gke]")
 
 
 @pytest.fixture(scope="session")
 def eks_alone(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
-    """`pip install 'flexspot[eks]'`."""
+    """Return the environment of `pip install 'flexspot[eks]'`."""
     return _environment(wheel, tmp_path_factory.mktemp("eks"), "[eks]")
 
 
 @pytest.fixture(scope="session")
 def base(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
-    """`pip install flexspot`."""
+    """Return the environment of `pip install flexspot`."""
     return _environment(wheel, tmp_path_factory.mktemp("base"), "")

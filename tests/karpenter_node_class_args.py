@@ -45,7 +45,7 @@ KINDS: dict[str, dict[str, Any]] = {
     },
     "existing-network": {"subnet_ids": ["subnet-0b1c2d3e", "subnet-0a1b2c3d"], "security_group_ids": ["sg-0a1b2c3d"]},
 }
-"""Changes of each kind to `node_class_args()`."""
+"""Arguments of each kind that differ from `node_class_args()`."""
 
 
 def node_class_args(**changes: Any) -> Ec2NodeClassArgs:
@@ -57,5 +57,5 @@ def node_class_args(**changes: Any) -> Ec2NodeClassArgs:
         "tags": {"environment": "dev", "owner": "ml-platform"},
         "labels": {"flexspot.dev/owner": "ml-platform"},
     }
-    arguments.update(changes)  # pyrefly: ignore[no-matching-overload] -- what is wrong on purpose, too
+    arguments.update(changes)  # pyrefly: ignore[no-matching-overload] -- also invalid ones, on purpose
     return arguments

@@ -1,4 +1,4 @@
-"""A running control plane for tests, cleaned for each; registered by the tests' conftest.py."""
+"""A running control plane for tests, cleaned after each; registered by the tests' conftest.py."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ CHECKOUT = Path(__file__).resolve().parents[1]
 
 @pytest.fixture(scope="session")
 def tools() -> Tools:
-    """The built tools; the first run on a machine builds them."""
+    """Return the built tools. The first run on a machine builds them."""
     return ensure_tools(CHECKOUT / ".tools", Silence())
 
 
 @contextmanager
 def running_lab(tools: Tools, home: LabHome) -> Generator[LabControlPlane]:
-    """A lab that runs for as long as it is used, and is deleted then."""
+    """Yield a running lab, and delete it at the end of the context."""
     control_plane = LabControlPlane(home)
     control_plane.start(tools, Silence())
     try:
@@ -43,10 +43,10 @@ def running_lab(tools: Tools, home: LabHome) -> Generator[LabControlPlane]:
 
 @pytest.fixture(scope="session")
 def lab(tools: Tools, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabControlPlane]:
-    """A running lab that the tests of a worker share; stopped and deleted at the end.
+    """Yield a running lab that the tests of a worker share, and delete it at the end.
 
-    A test that deploys a stack to it takes all of it away again: a stack's objects are cluster-wide. Its folder is that of a project's lab,
-    for checkout_with_lab.
+    A test that deploys a stack to it must destroy the stack, whose objects are cluster-wide. Its folder is that of a project's lab, for
+    checkout_with_lab.
     """
     with running_lab(tools, LabHome(tmp_path_factory.mktemp("checkout") / ".lab", "default")) as control_plane:
         yield control_plane
@@ -54,27 +54,27 @@ def lab(tools: Tools, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabC
 
 @pytest.fixture(scope="module")
 def stack_lab(tools: Tools, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabControlPlane]:
-    """A running lab for one test module, whose objects are cluster-wide and stay until its end."""
+    """Yield a running lab for one test module, whose objects are cluster-wide and stay until its end."""
     with running_lab(tools, LabHome(tmp_path_factory.mktemp("labs"), "stack")) as control_plane:
         yield control_plane
 
 
 @pytest.fixture
 def cluster(lab: LabControlPlane) -> Cluster:
-    """The shared lab's API server."""
+    """Return the shared lab's API server."""
     return Cluster(lab.home.kubeconfig)
 
 
 @pytest.fixture
 def namespace(cluster: Cluster) -> Iterator[str]:
-    """A namespace of the test's own, ready for pods, deleted afterwards."""
+    """Yield a separate namespace that is ready for pods, and delete it afterwards."""
     name = f"test-{uuid.uuid4().hex[:8]}"
     cluster.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
 
     def ready(accounts: list[KubeObject]) -> bool:
         return bool(accounts)
 
-    # Pods are refused until the controller manager has made the namespace's default service account.
+    # Pods are rejected until the controller manager has created the namespace's default service account.
     cluster.wait_for("v1/ServiceAccount", ready, f"the service account of {name}", namespace=name)
     yield name
     cluster.delete("v1/Namespace", name)
@@ -82,6 +82,6 @@ def namespace(cluster: Cluster) -> Iterator[str]:
 
 @pytest.fixture
 def exercise_ground(cluster: Cluster) -> Iterator[Cluster]:
-    """The API server before and after an exercise: nothing of the exercise on it."""
+    """Yield the API server, and delete the objects of the exercise afterwards."""
     yield cluster
     clean_up(cluster)

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 def brought_up(home: LabHome, ports: Sequence[str], parts: Callable[[dict[str, int]], list[Part]]) -> tuple[list[Running], dict[str, int]]:
-    """Starts parts on free ports of these names and returns once all are ready; nothing is left of those that do not become so."""
+    """Start parts on free ports with these names, and return once all are ready. Ends them all if one does not become ready."""
     for attempt in range(1, PORT_ATTEMPTS + 1):
         running: list[Running] = []
         try:
@@ -75,14 +75,14 @@ def _wait_until_ready(home: LabHome, part: Part, process: Running, ports: dict[s
 
 KUBE_STATE_METRICS, PROMETHEUS = "kube-state-metrics", "prometheus"
 PORTS = (KUBE_STATE_METRICS, f"{KUBE_STATE_METRICS}-telemetry", PROMETHEUS)
-"""The names of the ports that both listen on."""
+"""Names of the ports that both listen on."""
 
 _RETENTION = "100y"
-"""Longer than any month that is looked at: Prometheus removes blocks that are older than its newest by more than this."""
+"""Prometheus removes blocks that are older than its newest one by this time, which is longer than any month of the tests is ago."""
 
 
 def kube_state_metrics(home: LabHome, tools: Tools, ports: dict[str, int]) -> Part:
-    """kube-state-metrics of the lab's API server, with the arguments that a stack gives it."""
+    """Return kube-state-metrics of the lab's API server, with the arguments of a stack's."""
     port, telemetry = (ports[each] for each in PORTS[:2])
     return Part(
         name=KUBE_STATE_METRICS,
@@ -101,10 +101,10 @@ def kube_state_metrics(home: LabHome, tools: Tools, ports: dict[str, int]) -> Pa
     )
 
 
-def prometheus(  # noqa: PLR0913, PLR0917 -- what a program is made of
+def prometheus(  # noqa: PLR0913, PLR0917 -- the inputs of a program
     home: LabHome, tools: Tools, ports: dict[str, int], settings: dict[str, Any], data: Path, flags: Sequence[str] = ()
 ) -> Part:
-    """Prometheus with its blocks in `data`; `settings` are those of its configuration file, `flags` more of its command line."""
+    """Return Prometheus with its blocks in `data`, the content of its configuration file, and additional flags."""
     file, port = home.settings(PROMETHEUS) / "prometheus.yaml", ports[PROMETHEUS]
     kept = {"storage": {"tsdb": {"retention": {"time": _RETENTION}}}}
     return Part(
@@ -128,7 +128,7 @@ def scraping(ports: dict[str, int], scrape_seconds: int, rules: Path | None) -> 
     """Return settings of a Prometheus that scrapes kube-state-metrics, and evaluates the file `rules`, every `scrape_seconds`.
 
     Labels of the scraped pod are set on the target, and override those from kube-state-metrics, as with a ServiceMonitor without
-    honorLabels: a series about a pod p then has its name in the label exported_pod.
+    honorLabels. A series about a pod then has its name in the label exported_pod.
     """
     every = f"{scrape_seconds}s"
     pod = {"namespace": "monitoring", "pod": f"{KUBE_STATE_METRICS}-0", "container": KUBE_STATE_METRICS}
@@ -146,9 +146,10 @@ Series = list[tuple[dict[str, str], float]]
 
 @dataclass(frozen=True)
 class PrometheusServer:
-    """A Prometheus server; `url` is the address of its API without /api/v1."""
+    """A Prometheus server."""
 
     url: str
+    """Address of its API without /api/v1."""
 
     def instant(self, expression: str) -> Series:
         """Return the current result of an instant query: each series' labels and value. Raises ValueError with the server's error."""
@@ -163,7 +164,7 @@ class PrometheusServer:
         deadline = time.monotonic() + timeout_seconds
         while not look(found := self.instant(expression)):
             if time.monotonic() > deadline:
-                raise WaitTimeoutError(f"{expression} was not as wanted within {timeout_seconds:.0f} s; it was {found or 'nothing'}")
+                raise WaitTimeoutError(f"{expression} was not as expected within {timeout_seconds:.0f} s; it was {found or 'nothing'}")
             time.sleep(POLL_SECONDS)
         return found
 
@@ -198,7 +199,7 @@ def watched(home: LabHome, tools: Tools, *, scrape_seconds: int = 5, rules: Path
 
 @contextmanager
 def serving(home: LabHome, tools: Tools, blocks: Path, *flags: str) -> Generator[PrometheusServer]:
-    """Yield a Prometheus over the blocks of a folder, without scraping; `flags` are added to its command line.
+    """Yield a Prometheus over the blocks of a folder, without scraping. `flags` are added to its command line.
 
     Raises LabError if it does not become ready.
     """

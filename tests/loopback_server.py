@@ -15,17 +15,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Request:
-    """A received request. The names of `headers` are in lower case."""
+    """A received request."""
 
     method: str
     path: str
     headers: Mapping[str, str]
+    """Headers by name in lower case."""
     body: str
 
 
 @dataclass(frozen=True)
 class Reply:
-    """A reply; its length is added."""
+    """A reply. Its Content-Length is added."""
 
     status: int
     content: bytes = b""
@@ -35,7 +36,7 @@ class Reply:
 
 @contextmanager
 def serving(reply: Callable[[Request], Reply], tls: ssl.SSLContext | None = None) -> Generator[str]:
-    """Answer every request with `reply` until the end of the block, with `tls` over TLS. Yields the address."""
+    """Answer every request with `reply` while the context lasts, over TLS if `tls` is given. Yield the address."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -55,10 +56,10 @@ def serving(reply: Callable[[Request], Reply], tls: ssl.SSLContext | None = None
         do_POST = do_PUT = do_PATCH = do_GET  # noqa: N815 -- the server looks for these names
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002 -- the base class's own name
-            """Tests are quiet."""
+            """Log nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    # An answer that no client waits for any more must not keep a test waiting.
+    # A test must not wait for an answer to a client that has gone.
     server.daemon_threads = True
     if tls is not None:
         server.socket = tls.wrap_socket(server.socket, server_side=True)

@@ -86,7 +86,7 @@ def table(rows: Iterable[dict[str, str]]) -> str:
     return text.getvalue()
 
 
-def node(  # noqa: PLR0913 -- what nodes of a report are
+def node(  # noqa: PLR0913 -- the properties of nodes
     machine: str = "g6.xlarge",
     usd: str = "50.00",
     hours: int = 100,

@@ -37,28 +37,33 @@ LANES = [(f"node-{number}", gpus) for number in range(NODES) for gpus in (4, 2, 
 TEAMS = ("vision", "speech", "search", "ads")
 
 _LINGERS = 10 * MINUTE
-"""A pod that has ended is there until it is deleted. OpenMetrics has no way to write that a series ended, and Prometheus repeats its last
-sample for five minutes: without this time the pods would have had their GPUs for so long too."""
+"""Seconds from the end of a pod to its deletion.
+
+OpenMetrics cannot express the end of a series, and Prometheus repeats the last sample for five minutes. Without this time pods would keep
+their GPUs for those five minutes.
+"""
 
 _OFFSET = 17
-"""Scrapes are not on the minute."""
+"""Seconds past the minute of each scrape."""
 
 _BLOCKS = "486h"
-"""As long as Prometheus' own compaction makes them; promtool reads the whole file once for each block."""
+"""Length of a block, as after Prometheus's own compaction. promtool reads the whole file once for each block."""
 
 _PHASES = ("Pending", "Running", "Succeeded", "Failed", "Unknown")
 
 
 @dataclass(frozen=True)
 class MadePod:
-    """`start` and `end` are seconds of the month."""
+    """A pod."""
 
     name: str
     team: str
     node: str
     gpus: int
     start: int
+    """Second of the month."""
     end: int
+    """Second of the month."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +74,7 @@ class MadeMonth:
     pods: list[MadePod]
 
     def gpu_seconds_by_team(self) -> dict[str, int]:
-        """GPU seconds of each team."""
+        """Return the GPU seconds of each team."""
         found: defaultdict[str, int] = defaultdict(int)
         for pod in self.pods:
             found[pod.team] += pod.gpus * (pod.end - pod.start)
@@ -77,7 +82,7 @@ class MadeMonth:
 
 
 def made_month(period: Period, pods: int) -> MadeMonth:
-    """Return this many pods, one after another in each lane."""
+    """Return a month with this many pods, one after another in each lane."""
     chance, found = random.Random(1), list[MadePod]()  # noqa: S311 -- no secret
     minutes = (period.seconds - HOUR) // MINUTE // -(-pods // len(LANES))
     for number in range(pods):
@@ -109,7 +114,7 @@ def write_blocks(month: MadeMonth, tools: Tools, folder: Path) -> None:
 
 
 class _Writer:
-    """A writer of series in OpenMetrics text; times are seconds of the month."""
+    """A writer of series in OpenMetrics text. Times are seconds of the month."""
 
     def __init__(self, file: TextIO, period: Period) -> None:
         self._file, self._seconds = file, period.seconds
@@ -121,7 +126,7 @@ class _Writer:
         self._file.writelines(f"{begin}{value(at) if callable(value) else value} {stamps[at]}\n" for at in moments)
 
     def always(self, metric: str, labels: dict[str, str], value: Callable[[int], float] | float = 1) -> None:
-        # From before the month on, so that its first moment has a sample already.
+        # Starts before the month, so that its first moment has a sample.
         self.seen(metric, labels, range(-MINUTE, self._seconds, MINUTE), value)
 
 

@@ -45,7 +45,7 @@ def _cell(text: str, kind: str) -> Any:
     if kind == "double":
         return float(text)
     if kind == "timestamp":
-        # Without a zone, as Spark and Hive write times that are UTC.
+        # Without a time zone, as Spark and Hive write UTC.
         return datetime.fromisoformat(text).astimezone(UTC).replace(tzinfo=None)
     if kind.startswith("map"):
         return list(json.loads(text).items())

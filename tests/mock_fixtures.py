@@ -21,9 +21,10 @@ _SERVICE_IDENTITY = "gcp:projects/serviceIdentity:ServiceIdentity"
 
 @dataclass
 class Registered:
-    """Every resource that was registered, in order: (type, name, inputs)."""
+    """The registered resources."""
 
     resources: list[tuple[str, str, dict[str, Any]]] = field(default_factory=list)
+    """Type, name and inputs of each, in order of registration."""
 
     def of(self, kind: str) -> list[dict[str, Any]]:
         """Return the inputs of the resources of one type token, in the order of `names`."""
@@ -57,13 +58,13 @@ class _Mocks(pulumi.runtime.Mocks):
         return f"{args.name}-id", inputs | _answer(args.typ, inputs)
 
     def call(self, args: pulumi.runtime.MockCallArgs) -> tuple[dict[Any, Any], list[tuple[str, str]] | None]:
-        assert args.token in UNANSWERED, f"components ask nothing else; {args.token} was called"
+        assert args.token in UNANSWERED, f"components call no other function; {args.token} was called"
         return {}, []
 
 
 @pytest.fixture
 def register() -> Callable[[Callable[[], object]], Registered]:
-    """Run a function that creates components and return the registered resources."""
+    """Return a function that runs a declaration of components and returns the registered resources."""
 
     def run(declare: Callable[[], object]) -> Registered:
         registered = Registered()

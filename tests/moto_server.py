@@ -1,4 +1,4 @@
-"""Moto's AWS, served by this process. It keeps all that tests put there before, so it is emptied first."""
+"""Moto's AWS, served by this process. It keeps resources of earlier tests, so it is reset first."""
 
 from __future__ import annotations
 

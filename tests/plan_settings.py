@@ -1,4 +1,4 @@
-"""Small settings for the tests of plans: a test writes only what it is about."""
+"""Small settings for the tests of plans, to which a test adds only the fields that it is about."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Settings = dict[str, Any]
 
 
 def pool(name: str, machine: str, capacity_type: str, max_nodes: int, *serves: str, **more: Any) -> Settings:
-    """Return a pool; one of reserved capacity needs its `reservation` too."""
+    """Return a pool. One of reserved capacity also needs its `reservation`."""
     return {"name": name, "machine": machine, "capacity_type": capacity_type, "max_nodes": max_nodes, "serves": list(serves), **more}
 
 

@@ -1,4 +1,4 @@
-"""`flexspot prices refresh` as a person calls it, for tests."""
+"""`flexspot prices refresh` as a user runs it, for tests."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def refresh(*arguments: str | Path, code: int = 0) -> str:
-    """Return the command's output; an ExplainedError is shown as `main` would."""
+    """Return the command's output. An ExplainedError is shown as `main` shows it."""
     result = CliRunner().invoke(app, ["prices", "refresh", *map(str, arguments)], env={"COLUMNS": "160"})
     if isinstance(result.exception, ExplainedError):
         assert result.exception.exit_code == code

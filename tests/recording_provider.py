@@ -1,7 +1,7 @@
 """A provider that imitates the cloud for tests: it records each request and completes it at once.
 
-It is never part of the program: it lives with the tests, and is reached only by an engine whose environment names its port. Its state
-describes nothing real, so it belongs in a throw-away backend.
+The program never uses it: it is part of the tests, and only an engine whose environment names its port reaches it. Its state describes
+nothing real, so it belongs in a temporary backend.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Call:
 
 
 class RecordingProvider(OfflineProvider):
-    """An imitation of the provider `name`. It adds requests to `calls`, which several providers may share, in their order."""
+    """An imitation of the provider `name`. It appends requests to `calls`, which several providers may share."""
 
     def __init__(self, name: str, version: str, calls: list[Call]) -> None:
         super().__init__(name, version)

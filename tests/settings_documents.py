@@ -1,4 +1,4 @@
-"""Settings as a stack file has them: the least that each cloud takes, and how a test changes them."""
+"""Minimal settings of each cloud as in a stack file, and changes of them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LEAST: dict[str, dict[str, Any]] = yaml.safe_load((Path(__file__).parent / "capa
 
 
 def changed(cloud: str, changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the least settings of `cloud`, with the value at each path of `changes` replaced, appended to a list or removed."""
+    """Return the minimal settings of `cloud`, with the value at each path of `changes` replaced, appended to a list or removed."""
     document = deepcopy(LEAST[cloud])
     for path, written in changes.items():
         *way, last = path.split(".")

@@ -1,4 +1,4 @@
-"""Hypothesis strategies for settings: documents as broken as a file can be, and valid settings of every kind."""
+"""Hypothesis strategies for broken documents of settings."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def nested(depth: int) -> list[Any]:
 
 
 def numbers() -> SearchStrategy[float]:
-    # 4300 digits are the most that Python turns into text; hypothesis itself could not show more.
+    # Python converts at most 4300 digits to text, so hypothesis could not show larger numbers.
     return st.one_of(st.integers(-3, 20), st.sampled_from([9, 19, 30, 400, 4299]).map(lambda zeros: 10**zeros), st.floats())
 
 

@@ -1,4 +1,4 @@
-"""Comparison of a text with a reviewed file, so that changes show as a readable difference."""
+"""Comparison of a text with a reviewed file, which shows changes as a readable difference."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ def assert_snapshot(text: str, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
         return
-    remedy = f"if this is meant, run the test with {REWRITE}=1 and review what git shows"
+    remedy = f"if this is intended, run the test with {REWRITE}=1 and review what git shows"
     if not path.is_file():
         pytest.fail(f"there is no {path.name}; {remedy}", pytrace=False)
     if lines := snapshot_difference(path.read_text(encoding="utf-8"), text, path.name):
-        pytest.fail("\n".join([f"{path.name} is not what is made now; {remedy}:", *lines]), pytrace=False)
+        pytest.fail("\n".join([f"{path.name} differs from the current output; {remedy}:", *lines]), pytrace=False)
 
 
 def snapshot_difference(before: str, after: str, name: str) -> list[str]:
@@ -53,7 +53,7 @@ def _placed(lines: list[str], old: list[str]) -> Iterator[str]:
     for number, line in enumerate(lines):
         if hunk := _HUNK.match(line):
             same, first = next((offset, each) for offset, each in enumerate(lines[number + 1 :]) if not each.startswith(" "))
-            # What is only added stands behind the line before it, whose place it has.
+            # Added lines have the place of the line before them.
             yield f"{line} {_place(old, int(hunk[1]) - 1 + same - first.startswith('+'))}"
         else:
             yield line
@@ -72,5 +72,5 @@ def _place(lines: list[str], at: int) -> str:
 
 @pytest.fixture
 def snapshot() -> Callable[[str, Path], None]:
-    """Compare a text with a reviewed file; see `assert_snapshot`."""
+    """Return `assert_snapshot`, which compares a text with a reviewed file."""
     return assert_snapshot

@@ -1,4 +1,4 @@
-"""Records of Spot availability for tests and benchmarks: made up, the same for the same seed."""
+"""Synthetic records of Spot availability for tests and benchmarks, the same for the same seed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def made_trace(  # noqa: PLR0913 -- a record has that many sides
+def made_trace(  # noqa: PLR0913 -- the properties of a record
     seed: int, *, ticks: int, gap_seconds: int = 300, up_hours: float = 4.0, down_hours: float = 1.0, nodes: int = 1
 ) -> Trace:
     """Return random capacity: all nodes up or down at once, for exponential times with these means."""

@@ -1,18 +1,19 @@
-"""Exits of torchrun 2.15, which `make test-torch` checks on the real one, for tests that imitate it: exit codes of a pod's container.
+"""Exit codes of a pod's container with torchrun 2.15, for tests that imitate it.
 
-`tests/pytorch/real_launch.py` and `real_training.py` compare these with torchrun itself; recorded with torch 2.15.0 on 2026-11-26.
+Recorded with torch 2.15.0 on 2026-11-26. `make test-torch` compares them with the real torchrun (`tests/pytorch/real_launch.py` and
+`real_training.py`).
 """
 
 from __future__ import annotations
 
 ALONE = 1
-"""torchrun as the container's command: after SIGTERM, and when its workers end because another pod was interrupted. A crash, too."""
+"""torchrun as the container's command: after SIGTERM, when its workers end because another pod was interrupted, and after a crash."""
 
 UNDER_THE_LAUNCHER = 143
-"""`python -m flexspot_runtime.launch -- torchrun ...` in both of these cases."""
+"""`python -m flexspot_runtime.launch -- torchrun ...` after SIGTERM, and when another pod was interrupted."""
 
 CRASH = 1
-"""Either, when a worker crashed."""
+"""Either command, after a crash of a worker."""
 
 KILLED = 137
-"""A container whose processes were all killed, as the kubelet tells it: 128 and the number of SIGKILL."""
+"""A container whose processes were all killed, as the kubelet reports it: 128 plus the number of SIGKILL."""

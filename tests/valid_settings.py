@@ -1,4 +1,4 @@
-"""A hypothesis strategy for valid settings of every platform: settings that users could intend, from the shipped catalogs."""
+"""A hypothesis strategy for valid and plausible settings of every platform, from the shipped catalogs."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ class _Draft:
         self.draw = draw
         self.cloud = draw(st.sampled_from(list(platforms)))
         words = VOCABULARIES[self.cloud]
-        # The lab has Spot and on-demand alone.
+        # The lab has only Spot and on-demand.
         local = [CapacityType.SPOT, CapacityType.ON_DEMAND]
         self.capacity_types = local if self.cloud is Platform.LOCAL else list(facts_of(words.facts))
-        # TPUs go by hosts and slices as a whole, with rules of their own: tests/capacity/plan/test_tpu_plans.py.
+        # TPUs have separate rules for whole hosts and slices: tests/capacity/plan/test_tpu_plans.py.
         with_gpus = [each for each in machines_of(words.catalog).values() if each.gpu and each.gpu.accelerator is not TPU]
         regions = sorted({region for each in with_gpus for region in each.zones})
         self.region = "us-east-1" if self.cloud is Platform.LOCAL else draw(st.sampled_from(regions))
@@ -82,7 +82,7 @@ class _Draft:
         offered = set(machine.zones.get(self.region, ()))
         if not machine.zones:
             return True
-        # A pool's own zones must all have the machine, of the platform's one at least.
+        # All of a pool's own zones must have the machine, or at least one of the platform's.
         return bool(offered) and (set(zones) <= offered if zones else not self.zones or bool(set(self.zones) & offered))
 
     def some_classes(self) -> dict[str, dict[str, Any]]:
@@ -122,14 +122,14 @@ class _Draft:
         machines = [each for each in self.machines if self.offered(each, zones) and _sold(each, kind)]
         serves = (lead, *self.some(mates, 0, 2))
         if climbs and self.cloud is Platform.GKE:
-            # A pool stands in one compute class, and one that is a flavor has one kind of GPU.
+            # A pool is in one compute class, and a compute class that is a flavor has one kind of GPU.
             serves = (lead,)
             if lead in self.compute_classes:
                 machines = [each for each in machines if _gpu(each).name in self.compute_classes[lead]]
         machines = [each for each in machines if self.suits(serves, each)]
         machine = self.draw(st.sampled_from(machines)) if machines else None
         if machine is not None and climbs and self.cloud is not Platform.GKE:
-            # The pools of an accelerator are one flavor, so they serve the same classes.
+            # All pools of an accelerator are one flavor, so they serve the same classes.
             serves = self.compute_classes.setdefault(_gpu(machine).name, serves)
         elif machine is not None and climbs and self.classes[lead]["queued"]:
             self.compute_classes[lead] = (_gpu(machine).name,)
@@ -143,7 +143,7 @@ class _Draft:
         self.pools.append(pool | ({"zones": zones} if zones else {}))
 
     def suits(self, serves: Sequence[str], machine: Machine) -> bool:
-        """Return whether a class has accelerators of one kind."""
+        """Return whether all served classes then have accelerators of one manufacturer."""
         return all(self.manufacturers.get(name, _gpu(machine).manufacturer) == _gpu(machine).manufacturer for name in serves)
 
     def fits(self, name: str, kind: CapacityType) -> bool:
@@ -181,7 +181,7 @@ class _Draft:
         for number, team in enumerate(teams):
             team["unqueued"] = {}
             for name in unqueued:
-                # A pool that serves both kinds must leave something to the unqueued classes, and only there must it be left.
+                # A pool that serves both kinds must leave GPUs to the unqueued classes. Other pools need not.
                 least = 1 if name in queued and number == 0 else 0
                 gpus = self.draw(st.integers(least, max(least, left[name] if name in queued else 20)))
                 left[name] -= gpus
@@ -194,7 +194,7 @@ class _Draft:
             team.update(self.maybe(st.integers(1, 10**6), "monthly_budget_usd"))
             team.update(self.maybe(st.integers(1, 500), "max_pods"))
             team.update(self.maybe(st.sampled_from(["none", "hold", "drain"]), "stop"))
-            # Of four teams at most a quarter of the room each.
+            # At most a quarter of the capacity for each of up to four teams.
             own = st.fixed_dictionaries({"vcpu": st.integers(0, 16), "memory_gib": st.integers(0, 64)})
             team.update(self.maybe(own, "cpu_work"))
         place = dict(self.draw(st.sampled_from(_PLACES[self.cloud])))

@@ -1,4 +1,4 @@
-"""Generated runs for the rules that compare objects: pools, queues, flavors and pods that may or may not fit one another. Not a test."""
+"""Generated runs for the rules that compare objects: pools, queues, flavors and pods that may or may not match. Not a test."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LABELS = {
 
 
 def or_unknown(strategy: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-    """The value, or what the engine sends for one that is known only later: one time in nine."""
+    """Return a strategy that draws the value, or one time in nine the engine's mark of an unknown value."""
     return st.sampled_from([False] * 8 + [True]).flatmap(lambda late: st.just(UNKNOWN_STRING) if late else strategy)
 
 
@@ -79,7 +79,7 @@ def written(api_version: str, kind: str, name: str, body: dict[str, Any], namesp
 
 @st.composite
 def now_and_then_a_patch(draw: st.DrawFn, whole: Resource) -> Resource:
-    """The object, or one time in six a patch that says the same."""
+    """Return the object, or one time in six a patch with the same content."""
     token, name, inputs = whole
     return f"{token}{draw(st.sampled_from([''] * 5 + ['Patch']))}", name, inputs
 
@@ -159,7 +159,7 @@ def others(draw: st.DrawFn) -> Resource:
 
 @st.composite
 def runs(draw: st.DrawFn) -> list[Resource]:
-    """What one run holds, in any order and with names that stand twice: of each kind a few."""
+    """Return the resources of one run in any order: a few of each kind, some with the same name."""
     made: list[Resource] = [
         *draw(st.lists(st.one_of(karpenter_pools(), gke_pools()), max_size=5)),
         *draw(st.lists(flavors(), max_size=3)),

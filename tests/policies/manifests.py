@@ -1,4 +1,4 @@
-"""Kubernetes objects, what is read in them, and what rules find in them. Not a test."""
+"""Kubernetes objects, their views, and the findings of rules about them. Not a test."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def kueue(kind: str, name: str, *, namespace: str = "team-a", **spec: Any) -> Ma
 
 
 def queues(*covered: str, local: str = "gpus", **flavor: Any) -> list[Manifest]:
-    """A queue of a namespace, the queue behind it with quota of these resources, and its flavor."""
+    """Return a LocalQueue, its ClusterQueue with quota of these resources, and its flavor."""
     quotas = [{"name": each, "nominalQuota": 8} for each in covered]
     groups = [{"coveredResources": list(covered), "flavors": [{"name": "ladder", "resources": quotas}]}]
     return [
@@ -40,7 +40,7 @@ def queues(*covered: str, local: str = "gpus", **flavor: Any) -> list[Manifest]:
 
 
 def job(*resources: str, labels: Any = None, count: int = 1, spec: Any = None, **pod: Any) -> Manifest:
-    """A Job with a container for each of the resources, NVIDIA's GPUs if none is named."""
+    """Return a Job with a container for each of the resources, by default for NVIDIA's GPUs."""
     limits = [{"limits": {each: count}} for each in resources or ["nvidia.com/gpu"]]
     containers = [{"name": f"c{place}", "image": "a:1", "resources": each} for place, each in enumerate(limits)]
     template = {"spec": {"containers": containers, **pod}}
@@ -48,20 +48,20 @@ def job(*resources: str, labels: Any = None, count: int = 1, spec: Any = None, *
 
 
 def idle_job(**metadata: Any) -> Manifest:
-    """A Job that waits on a GPU node and requests no GPU."""
+    """Return a Job that runs on a GPU node and requests no GPU."""
     pod = {"nodeSelector": {"nvidia.com/gpu.present": "true"}, "containers": [{"name": "idle", "image": "busybox:1"}]}
     return manifest("batch/v1", "Job", {"template": {"spec": pod}}, **{"name": "job", "namespace": "team-a", **metadata})
 
 
 def node_pool(*requirements: Any, taints: Any = (), labels: Any = None, **spec: Any) -> Manifest:
-    """A NodePool, its requirements as mappings or as key, operator and values."""
+    """Return a NodePool. Requirements are mappings, or tuples of key, operator and values."""
     written = [each if isinstance(each, dict) else dict(zip(("key", "operator", "values"), each, strict=True)) for each in requirements]
     template = {"metadata": {"labels": labels or {}}, "spec": {"requirements": written, "taints": list(taints)}}
     return manifest("karpenter.sh/v1", "NodePool", {"template": template, **spec}, name="gpu")
 
 
 def source_of(written: Manifest | tuple[str, Any]) -> ObjectSource:
-    """A manifest, or a resource by its type and its inputs."""
+    """Return the source of a manifest, or of a resource given by its type and inputs."""
     return from_manifest(written) if isinstance(written, dict) else from_pulumi(written[0], written[1].get("name", "a"), written[1])
 
 
@@ -74,12 +74,12 @@ def inventory(*written: Manifest | tuple[str, Any]) -> Inventory:
 
 
 def found(*written: Manifest | tuple[str, Any], closed: bool = False, settings: Settings = DEFAULTS, rule: str = "") -> list[Finding]:
-    """The findings about each object, by all rules or by one."""
+    """Return the findings of all rules, or of one, about the objects."""
     rules: list[Rule] = [each for each in all_rules() if rule in {"", each.name}]
     judged = judge_all([source_of(each) for each in written], rules, settings, closed=closed)
     return [finding for findings in judged for finding in findings]
 
 
 def failing(*written: Manifest | tuple[str, Any], closed: bool = False) -> dict[str, str]:
-    """What is wrong, by rule."""
+    """Return the message of the violation of each rule."""
     return {each.rule: each.message for each in found(*written, closed=closed) if each.verdict is Verdict.FAIL}

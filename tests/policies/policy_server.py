@@ -1,4 +1,4 @@
-"""The pack's policies as the engine reaches them: requests in protobuf, where every number is a float."""
+"""Access to the pack's policies as the engine has it: by requests in protobuf, where every number is a float."""
 
 from __future__ import annotations
 
@@ -30,7 +30,10 @@ def struct(value: dict[str, Any]) -> struct_pb2.Struct:
 
 
 class PolicyServer:
-    """Analyses one resource after the other, as one update does. `settings` are those under the pack's own policy."""
+    """A client that analyses one resource after the other, as an update does.
+
+    `settings` are the settings of the pack's own policy.
+    """
 
     def __init__(self, gate: Gate, **settings: Any) -> None:
         self._gate = gate
@@ -39,7 +42,7 @@ class PolicyServer:
             self.configure({"flexspot": {"enforcementLevel": "mandatory", **settings}})
 
     def configure(self, written: dict[str, str | dict[str, Any]]) -> None:
-        """As the engine does (3.259, resource/analyzer/config.go): every policy gets its own level where none is written for it."""
+        """Configure the pack as the engine does (3.259, resource/analyzer/config.go): a policy without a written level keeps its own."""
         every = written.get("all")
         levels = {each.name: CONFIGURED[every] if isinstance(every, str) else each.enforcementLevel for each in self.info.policies}
         properties: dict[str, dict[str, Any]] = {}
@@ -58,11 +61,11 @@ class PolicyServer:
         return self._gate.Analyze(request, None)
 
     def analyze(self, type_token: str, name: str, inputs: dict[str, Any]) -> list[tuple[str, str]]:
-        """What is reported about a resource: the level of each, and policy and message in one."""
-        return [(level, told) for level, _, told in reported(self.answer(type_token, name, inputs).diagnostics)]
+        """Return level and text of each diagnostic about a resource. The text is policy and message."""
+        return [(level, text) for level, _, text in reported(self.answer(type_token, name, inputs).diagnostics)]
 
     def remediate(self, type_token: str, name: str, inputs: dict[str, Any]) -> int:
-        """How many remediations there are of a resource: the engine asks that before it has it analyzed, of every pack."""
+        """Return the number of remediations of a resource. The engine requests them from every pack before the analysis."""
         request = proto.AnalyzeRequest(type=type_token, properties=struct(inputs), urn=urn_of(type_token, name), name=name)
         return len(self._gate.Remediate(request, None).remediations)
 
@@ -74,9 +77,9 @@ class PolicyServer:
         return self._gate.AnalyzeStack(proto.AnalyzeStackRequest(resources=listed), None)
 
     def analyze_stack(self, resources: list[tuple[str, str, dict[str, Any]]]) -> list[tuple[str, str, str]]:
-        """What is reported about the whole stack: level and URN of each, and policy and message in one.
+        """Return level, URN and text of each diagnostic about the stack. The text is policy and message.
 
-        `resources` are type, name and outputs of each.
+        `resources` are type, name and outputs of each resource.
         """
         return reported(self.stack_answer(resources).diagnostics)
 

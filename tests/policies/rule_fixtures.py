@@ -1,7 +1,7 @@
-"""The fixtures of the rules, read once for every surface. Not a test: a fixture file's name starts with the verdict that it must get.
+"""The fixtures of the rules, read once for every surface. Not a test.
 
-A document is a Pulumi resource if it has `resource`, else a Kubernetes object. Under `among` it lists what else the run holds: the verdict
-is about the document alone.
+A fixture file's name starts with its expected verdict. A document is a Pulumi resource if it has `resource`, else a Kubernetes object.
+`among` lists the other objects of the run. The verdict is about the document only.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 RULES = Path(__file__).parent / "rules"
 
 UNKNOWN_STRING = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
-"""What the engine sends for an unknown value; `!unknown` in a fixture."""
+"""The engine's mark of an unknown value, written `!unknown` in a fixture."""
 
 WORDS = {
     "passes": Verdict.PASS,
@@ -33,7 +33,7 @@ WORDS = {
 
 
 class _Loader(yaml.CSafeLoader):
-    """Knows `!unknown`."""
+    """A loader that reads `!unknown`."""
 
 
 def _unknown(_loader: _Loader, _node: yaml.Node) -> str:
@@ -45,15 +45,18 @@ _Loader.add_constructor("!unknown", _unknown)
 
 @dataclass(frozen=True)
 class Case:
-    """One object of a fixture file and the verdict that `rule` must give it. `manifest` is None for what is no Kubernetes object."""
+    """One object of a fixture file."""
 
     rule: str
     verdict: Verdict
+    """Expected verdict of the rule."""
     type_token: str
     name: str
     inputs: dict[str, Any]
     manifest: dict[str, Any] | None
+    """None if the object is not a Kubernetes object."""
     among: tuple[Case, ...] = ()
+    """Other objects of the run."""
 
     def __str__(self) -> str:
         return f"{self.rule}-{self.verdict}-{self.name}"
@@ -75,7 +78,7 @@ def cases() -> list[Case]:
 
 
 def cases_of(rule: str) -> list[Case]:
-    """The cases of one rule. A test takes all of a rule's and says which went wrong: a test for each would cost more than it does."""
+    """Return the cases of one rule. One test covers all cases of a rule, since a test for each would cost more than the judging."""
     return [case for case in cases() if case.rule == rule]
 
 

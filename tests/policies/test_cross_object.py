@@ -1,4 +1,4 @@
-"""Rules that need other objects: what the run holds, what it says to be closed, what the engine hands over only at the end."""
+"""Rules that need other objects: of the run, of a closed input, and of the stack that the engine passes at the end."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CLASS = manifest("karpenter.k8s.aws/v1", "EC2NodeClass", {}, name="other")
 [MISSING_CLASS] = [rule for rule in all_rules() if rule.name == "nodepool-references-missing-class"]
 
 
-def test_what_is_missing_fails_only_where_its_kind_is_there_or_the_input_is_closed() -> None:
+def test_a_missing_object_fails_only_if_its_kind_exists_or_the_input_is_closed() -> None:
     def verdicts(*manifests: Manifest, closed: bool = False) -> list[Verdict]:
         return [each.verdict for each in found(*manifests, closed=closed, rule=MISSING_CLASS.name)]
 
@@ -38,12 +38,12 @@ def test_what_is_missing_fails_only_where_its_kind_is_there_or_the_input_is_clos
 
 
 UNLESS = "unless their pool gives more"
-"""Said where a documented default is held against what an object says of itself, and its surroundings may be kinder than that."""
+"""Clause of messages that compare an object with a documented default, which other objects may raise."""
 
 
 @pytest.mark.parametrize("rule", ACROSS, ids=lambda rule: rule.name)
-def test_no_cross_object_rule_fails_an_object_alone_that_it_would_not_fail_among_others(rule: Rule) -> None:
-    """Without its surroundings a passing object is at worst undecided."""
+def test_no_cross_object_rule_fails_a_lone_object_that_passes_among_others(rule: Rule) -> None:
+    """A passing object is at worst undecided without the other objects."""
     for case in cases():
         if case.rule == rule.name and case.verdict in {Verdict.PASS, Verdict.NOT_APPLICABLE}:
             failing = [each.message for each in found((case.type_token, case.inputs), rule=rule.name) if each.verdict is Verdict.FAIL]
@@ -66,22 +66,22 @@ def test_the_engine_judges_the_inputs_that_it_declared_and_not_the_empty_outputs
     assert message.startswith("nodepool-references-missing-class: NodePool gpu: spec.template.spec.nodeClassRef names EC2NodeClass gpu")
 
 
-def test_a_resource_that_the_program_no_longer_declares_is_not_held_against_it() -> None:
-    """With --refresh the engine hands over what the state still has, also what the same run is going to delete."""
+def test_a_resource_that_the_program_no_longer_declares_is_not_judged() -> None:
+    """With --refresh the engine also passes resources of the state that the same run is going to delete."""
     server = PolicyServer(Gate([MISSING_CLASS]))
     server.analyze(NODE_CLASS, "other", CLASS)
 
     assert server.analyze_stack([(NODE_POOL, "gpu", POOL), (NODE_CLASS, "other", CLASS)]) == []
 
 
-def test_a_resource_that_is_gone_from_the_stack_is_not_held_against_it() -> None:
+def test_a_resource_that_is_gone_from_the_stack_is_not_judged() -> None:
     server = server_with_pool()
     server.analyze(NODE_CLASS, "other", CLASS)
 
     assert server.analyze_stack([(NODE_CLASS, "other", {})]) == []
 
 
-def test_what_hangs_on_other_objects_is_advice() -> None:
+def test_a_verdict_that_depends_on_missing_objects_is_advice() -> None:
     assert [level for level, _, _ in server_with_pool().analyze_stack([(NODE_POOL, "gpu", {})])] == ["advisory"]
 
 
@@ -96,7 +96,7 @@ def test_a_rule_over_the_stack_that_raises_is_advice_that_names_it() -> None:
     assert "hunter2" not in message
 
 
-def test_a_read_resource_of_a_shape_that_nobody_foresaw_stops_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_read_resource_of_an_unexpected_shape_stops_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     server = server_with_pool()
 
     def raises(*_: object) -> Any:

@@ -1,4 +1,4 @@
-"""Rules that speak of accelerators name the kind that is meant, and do not take one kind for another."""
+"""Rules about accelerators name the right kind, and do not mistake one kind for another."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from flexspot.capacity.values.verdict import Verdict
 NVIDIA, NEURON = "nvidia.com/gpu", "aws.amazon.com/neuron"
 
 
-def told(rule: str, *objects: Manifest) -> list[str]:
-    """What a rule says is wrong, and its remedies, when these are all objects that there are."""
+def violations(rule: str, *objects: Manifest) -> list[str]:
+    """Return message and remediation of each violation of a rule, with these objects as the complete input."""
     return [f"{each.message}; {each.remediation}" for each in found(*objects, closed=True, rule=rule) if each.verdict is Verdict.FAIL]
 
 
@@ -26,12 +26,12 @@ def told(rule: str, *objects: Manifest) -> list[str]:
         ([NEURON], ["cpu", NEURON], ""),
     ],
 )
-def test_work_is_told_which_devices_its_queue_does_not_give(asked: list[str], covered: list[str], missing: str) -> None:
-    said = told("work-in-the-wrong-queue", job(*asked, labels={"kueue.x-k8s.io/queue-name": "gpus"}), *queues(*covered))
+def test_a_finding_names_the_devices_that_the_queue_does_not_provide(asked: list[str], covered: list[str], missing: str) -> None:
+    texts = violations("work-in-the-wrong-queue", job(*asked, labels={"kueue.x-k8s.io/queue-name": "gpus"}), *queues(*covered))
 
-    assert bool(said) is bool(missing)
-    assert all(f"it requests {missing}, but" in each and f"has no quota of {missing}: it waits" in each for each in said)
-    assert all(f"has quota of {missing}, or" in each for each in said)
+    assert bool(texts) is bool(missing)
+    assert all(f"it requests {missing}, but" in each and f"has no quota of {missing}: it waits" in each for each in texts)
+    assert all(f"has quota of {missing}, or" in each for each in texts)
 
 
 @pytest.mark.parametrize("by", ["its queue", "its pods"])
@@ -43,9 +43,9 @@ def test_work_is_told_which_devices_its_queue_does_not_give(asked: list[str], co
         ([NVIDIA, NEURON], "requests.nvidia.com/gpu and requests.aws.amazon.com/neuron"),
     ],
 )
-def test_a_namespace_is_told_the_quota_keys_of_the_devices_that_it_uses(by: str, kinds: list[str], keys: str) -> None:
+def test_a_finding_names_the_quota_keys_of_the_devices_that_a_namespace_uses(by: str, kinds: list[str], keys: str) -> None:
     space = manifest("v1", "Namespace", {}, name="team-a")
 
-    [said] = told("namespace-without-gpu-quota", space, *(queues(*kinds) if by == "its queue" else [job(*kinds)]))
+    [texts] = violations("namespace-without-gpu-quota", space, *(queues(*kinds) if by == "its queue" else [job(*kinds)]))
 
-    assert f"with spec.hard {keys}:" in said
+    assert f"with spec.hard {keys}:" in texts

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 
 @pytest.mark.slow
-def test_the_pages_in_the_repository_are_those_that_the_rules_give() -> None:
-    """When this fails: `python -m flexspot.policies.pages`."""
+def test_the_rule_pages_in_the_repository_are_up_to_date() -> None:
+    """If this fails, run `python -m flexspot.policies.pages`."""
     assert {path.name: path.read_text() for path in reference.FOLDER.glob("*.md")} == dict(reference.pages())
 
 
@@ -31,7 +31,7 @@ def test_every_rule_names_the_two_fixtures_of_its_page() -> None:
 
 
 @pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.name)
-def test_a_page_shows_what_breaks_the_rule_and_what_keeps_it_and_the_rule_says_the_same(rule: Rule) -> None:
+def test_a_rule_fails_and_passes_the_examples_of_its_page(rule: Rule) -> None:
     page = (reference.FOLDER / f"{rule.name}.md").read_text()
     bad, good = (page.partition(f"## {title}\n\n```yaml\n")[2].partition("```")[0] for title in ("Breaks it", "Keeps it"))
 
@@ -41,7 +41,7 @@ def test_a_page_shows_what_breaks_the_rule_and_what_keeps_it_and_the_rule_says_t
 
 
 def verdicts_of(rule: Rule, example: str) -> set[Verdict]:
-    """What the rule says of the first object of an example, among the others."""
+    """Return the verdicts of a rule about the first object of an example, compared with the others."""
     sources = [source_of(document) for document in yaml.load_all(example, Loader=yaml.CSafeLoader)]
     return {finding.verdict for finding in judge_all(sources, [rule], DEFAULTS)[0]}
 

@@ -1,4 +1,4 @@
-"""Every rule against its fixtures, through the core, as resources and as manifests."""
+"""Every rule judges its fixtures as their file names say, as resources and as manifests."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ NAMES = [rule.name for rule in all_rules()]
 
 
 def verdict_of(findings: Sequence[Finding]) -> Verdict:
-    """One verdict for an object of several views: the gravest, and not-applicable where there is no view at all."""
+    """Return the most severe verdict about an object with several views, or not-applicable if it has no view."""
     found = {finding.verdict for finding in findings}
     return next((each for each in (Verdict.FAIL, Verdict.UNKNOWN, Verdict.PASS) if each in found), Verdict.NOT_APPLICABLE)
 
 
 @pytest.mark.parametrize("rule", NAMES)
-def test_the_core_gives_a_resource_and_the_same_object_as_a_manifest_the_verdict_of_its_fixture_file(rule: str) -> None:
+def test_a_resource_and_the_same_object_as_a_manifest_get_the_verdict_of_their_fixture_file(rule: str) -> None:
     for case in cases_of(rule):
         whole = (case, *case.among)
         readings = [[from_pulumi(each.type_token, each.name, each.inputs) for each in whole]]
@@ -46,7 +46,7 @@ def test_the_core_gives_a_resource_and_the_same_object_as_a_manifest_the_verdict
 
 
 @pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.name)
-def test_a_rule_has_fixtures_of_every_verdict_and_speaks_to_a_person(rule: Rule) -> None:
+def test_a_rule_has_fixtures_of_every_verdict_and_complete_texts(rule: Rule) -> None:
     assert {case.verdict for case in cases_of(rule.name)} == set(WORDS.values())
     assert rule.code.startswith("FLX")
     assert rule.severity in Severity
@@ -67,8 +67,8 @@ def test_codes_and_names_are_unique() -> None:
         ("missing-owner-labels", "add owner to nodeConfig.resourceLabels"),
     ],
 )
-def test_a_failing_pool_is_told_what_to_write_in_its_own_spelling(rule: str, remediation: str) -> None:
-    """For labels that Google Cloud accepts, see docs.cloud.google.com/compute/docs/labeling-resources#requirements (2026-11-25)."""
+def test_a_remediation_uses_the_field_names_of_the_pool(rule: str, remediation: str) -> None:
+    """For the labels that Google Cloud accepts, see docs.cloud.google.com/compute/docs/labeling-resources#requirements (2026-11-25)."""
     pool = from_pulumi("gcp:container/nodePool:NodePool", "l4", {"nodeConfig": {"machineType": "g2-standard-8"}})
     [[finding]] = judge_all([pool], rules_named(rule), DEFAULTS)
 
@@ -76,11 +76,11 @@ def test_a_failing_pool_is_told_what_to_write_in_its_own_spelling(rule: str, rem
     assert str(finding.object) == "gcp:container/nodePool/NodePool/l4"
 
 
-def test_no_advisory_rule_is_as_grave_as_what_stops_a_deployment() -> None:
+def test_no_advisory_rule_has_critical_or_high_severity() -> None:
     assert [rule.name for rule in all_rules() if rule.level is Level.ADVISORY and rule.severity in {Severity.CRITICAL, Severity.HIGH}] == []
 
 
-def test_a_file_without_its_rule_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_without_a_rule_is_rejected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "nameless_problem.py").write_text("")
     monkeypatch.setattr(rules, "__path__", [str(tmp_path)])
 

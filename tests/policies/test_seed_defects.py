@@ -1,4 +1,4 @@
-"""The rules that the guide of the first documents' defects names find each of them, at the right lines."""
+"""The rules named in the guide of seed defects find each defect at the right lines."""
 
 from __future__ import annotations
 
@@ -29,28 +29,28 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 GUIDE = DOCS / "guides" / "seed-defects.md"
 
 CAUGHT_BY: dict[str, str] = dict(re.findall(r"^\| G(\d+) \| .+ \| (.+) \|$", GUIDE.read_text(encoding="utf-8"), re.MULTILINE))
-"""The last column of the guide's table, by the number of the row."""
+"""Last column of the guide's table, by row number."""
 
 TWO_NAMESPACES = re.compile(r"kubectl .*(?:\s(?:-n|--namespace)[ =]\S+.*){2}")
 
 
 FOLDER = Path(__file__).parent / "seed_defects"
-"""Manifests with one defect each. A line that a rule must name ends in `# finds: RULE`; a document with `resource` is a Pulumi resource."""
+"""Manifests with one defect each. A reported line ends in `# finds: RULE`. A document with `resource` is a Pulumi resource."""
 
 _MARK = re.compile(r"# finds: (.+)$")
 
 Found = set[tuple[int, str]]
-"""Lines, each with the rule that names it."""
+"""Lines, each with the rule that reports it."""
 
 
 def marked(path: Path) -> Found:
-    """What the file's comments say that rules must find."""
+    """Return the expected findings from the file's comments."""
     lines = path.read_text(encoding="utf-8").splitlines()
     return {(number, mark[1]) for number, line in enumerate(lines, start=1) if (mark := _MARK.search(line))}
 
 
 def found(path: Path) -> Found:
-    """What all rules find in the file, nothing else being known."""
+    """Return the findings of all rules about the file alone."""
     written = _objects(path)
     places = Places(lambda _: path.read_bytes())
     findings = judge_all([source for _, source in written], all_rules(), DEFAULTS)
@@ -76,7 +76,7 @@ def _objects(path: Path) -> list[tuple[Manifest, ObjectSource]]:
 
 
 @pytest.mark.parametrize("number", CAUGHT_BY)
-def test_a_defect_is_found_by_the_rules_of_its_row_at_their_lines_and_by_no_other(number: str) -> None:
+def test_a_defect_is_found_by_exactly_the_rules_of_its_row_at_their_lines(number: str) -> None:
     manifests = sorted(FOLDER.glob(f"g{number:>02}_*.yaml"))
     for path in manifests:
         assert found(path) == marked(path), path.name
@@ -89,7 +89,7 @@ def test_the_table_has_every_defect() -> None:
 
 
 @pytest.mark.parametrize("guide", sorted((DOCS / "guides").glob("*.md")), ids=lambda path: path.name)
-def test_the_objects_that_a_guide_shows_keep_every_rule_as_all_there_is(guide: Path) -> None:
+def test_the_objects_of_a_guide_keep_every_rule_as_a_complete_input(guide: Path) -> None:
     report = lint([str(guide)], Configuration(closed=True))
 
     assert [(each.line, each.finding.rule, each.finding.message) for each in (*report.findings, *report.undecided)] == []
@@ -97,7 +97,7 @@ def test_the_objects_that_a_guide_shows_keep_every_rule_as_all_there_is(guide: P
 
 
 def commands(folder: Path) -> Iterator[str]:
-    """The lines that are to be typed: a table may quote a command that is wrong."""
+    """Yield the command lines of pages. Excludes tables, which may quote a wrong command."""
     for path in sorted(folder.rglob("*.md")):
         yield from (line for line in path.read_text(encoding="utf-8").splitlines() if line.lstrip(" $").startswith("kubectl "))
 
@@ -107,7 +107,7 @@ def test_no_command_of_the_guides_names_two_namespaces() -> None:
     assert [line for line in commands(DOCS) if TWO_NAMESPACES.search(line)] == []
 
 
-def test_yaml_without_its_indentation_is_told_of(tmp_path: Path) -> None:
+def test_yaml_without_its_indentation_is_reported(tmp_path: Path) -> None:
     flattened = "apiVersion: batch/v1\nkind: Job\nmetadata:\nname: sweep\nspec:\ntemplate:\nmetadata:\nname: sweep\nspec:\n"
     (tmp_path / "job.yaml").write_text(flattened)
 

@@ -1,4 +1,4 @@
-"""The rules of budgets where their parameters are set: another month, another part of the budget, and a month that there is not."""
+"""Rules of budgets with other parameters: another scenario, another percentage, and a scenario that does not exist."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def found(rule: str, **settings: Any) -> Finding:
     return finding
 
 
-def test_the_worst_case_can_be_held_to_the_budget() -> None:
+def test_the_worst_case_can_be_compared_with_the_budget() -> None:
     assert found("budget-exceeded").verdict is Verdict.PASS
     exceeded = found("budget-exceeded", scenario="worst-case")
 
@@ -35,7 +35,7 @@ def test_the_worst_case_can_be_held_to_the_budget() -> None:
     assert exceeded.at == "environment.budget_usd"
 
 
-def test_from_which_part_of_a_budget_on_it_is_told_can_be_said() -> None:
+def test_the_percentage_of_a_budget_to_report_from_can_be_set() -> None:
     near = found("budget-nearly-used", **{"near-percent": 48})
 
     assert found("budget-nearly-used", **{"near-percent": 49}).verdict is Verdict.PASS
@@ -43,8 +43,8 @@ def test_from_which_part_of_a_budget_on_it_is_told_can_be_said() -> None:
 
 
 @pytest.mark.parametrize("rule", BUDGETS)
-def test_a_month_that_there_is_not_is_told_and_nothing_is_let_through_for_it(rule: str) -> None:
-    told = found(rule, scenario="best-case")
+def test_an_unknown_scenario_is_reported_and_leaves_the_rule_undecided(rule: str) -> None:
+    finding = found(rule, scenario="best-case")
 
-    assert told.verdict is Verdict.UNKNOWN
-    assert told.message == "scenario is 'best-case'; allowed: expected, worst-case"
+    assert finding.verdict is Verdict.UNKNOWN
+    assert finding.message == "scenario is 'best-case'; allowed: expected, worst-case"

@@ -33,42 +33,44 @@ class Assignment(NamedTuple):
 class RuleIndex:
     """The enabled rules of one run: those that compare a view with others (`among`), or those that judge it alone."""
 
-    def __init__(self, rules: Iterable[Rule], settings: Settings, *, among: bool, told: Container[Verdict] = frozenset(Verdict)) -> None:
-        self._charges = tuple(
+    def __init__(
+        self, rules: Iterable[Rule], settings: Settings, *, among: bool, reported: Container[Verdict] = frozenset(Verdict)
+    ) -> None:
+        self._assignments = tuple(
             Assignment(place, rule, settings.parameters(rule))
             for place, rule in enumerate(rules)
             if rule.among is among and settings.level(rule) is not Level.DISABLED
         )
         self._of_class: dict[type[View], tuple[Assignment, ...]] = {}
         self._of_classes: dict[tuple[type[View], ...], list[tuple[Assignment, int]]] = {}
-        self._reported = told
+        self._reported = reported
         self._unreported: dict[tuple[int, Verdict], Finding] = {}
 
-    def finding(self, charge: Assignment, view: View, outcome: Outcome) -> Finding:
-        """Return the finding of a rule about a view. For a verdict that is not `told`, it contains the rule and the verdict only."""
+    def finding(self, assignment: Assignment, view: View, outcome: Outcome) -> Finding:
+        """Return the finding of a rule about a view. For a verdict that is not reported, it contains the rule and the verdict only."""
         verdict = outcome.verdict
         if verdict in self._reported:
-            return finding_of(charge.rule, view.identity, outcome)
-        key = charge.place, verdict
+            return finding_of(assignment.rule, view.identity, outcome)
+        key = assignment.place, verdict
         if key not in self._unreported:
-            rule = charge.rule
+            rule = assignment.rule
             self._unreported[key] = Finding(rule.name, rule.code, rule.severity, verdict, _NO_OBJECT, "", "")
         return self._unreported[key]
 
-    def charges(self, views: Sequence[View]) -> list[tuple[Assignment, View]]:
+    def assignments(self, views: Sequence[View]) -> list[tuple[Assignment, View]]:
         """Return each rule with each of the views that it judges: by rule, then in the order of the views."""
         if len(views) == 1:
-            return [(charge, views[0]) for charge in self._of(type(views[0]))]
+            return [(assignment, views[0]) for assignment in self._of(type(views[0]))]
         # A run has few shapes of objects, so the rules of each shape are calculated once.
         kinds = tuple(map(type, views))
         if kinds not in self._of_classes:
-            found = [(charge, place) for place, kind in enumerate(kinds) for charge in self._of(kind)]
+            found = [(assignment, place) for place, kind in enumerate(kinds) for assignment in self._of(kind)]
             self._of_classes[kinds] = sorted(found, key=lambda each: each[0].place)
-        return [(charge, views[place]) for charge, place in self._of_classes[kinds]]
+        return [(assignment, views[place]) for assignment, place in self._of_classes[kinds]]
 
     def _of(self, kind: type[View]) -> tuple[Assignment, ...]:
         if kind not in self._of_class:
-            self._of_class[kind] = tuple(charge for charge in self._charges if issubclass(kind, charge.rule.looks_at))
+            self._of_class[kind] = tuple(assignment for assignment in self._assignments if issubclass(kind, assignment.rule.looks_at))
         return self._of_class[kind]
 
 
@@ -141,7 +143,7 @@ def judge_all(
     return [[finding for finding, _ in findings] for findings in judged]
 
 
-def judge_scopes(  # noqa: PLR0913 -- what a run is made of
+def judge_scopes(  # noqa: PLR0913 -- the inputs of a run
     sources: Sequence[ObjectSource],
     rules: Iterable[Rule],
     settings: Settings,
@@ -156,23 +158,23 @@ def judge_scopes(  # noqa: PLR0913 -- what a run is made of
     """Return findings as `judge_all` does, but compare objects only within a scope. Each finding has the numbers of its scopes.
 
     `scopes` list the indexes of their objects among `sources`; an object may be in several. Findings about a single object have no scope.
-    What one scope decides is not undecided because another scope does not decide it; a violation in one scope is reported.
+    A scope that decides takes precedence over one that does not, and a violation over a pass.
 
-    `excerpts`: numbers of scopes that are pages. They do not prove that an object exists nowhere.
-    `unjudged`: indexes of objects that exist for the others and get no findings.
+    `excerpts`: numbers of scopes that are pages. They never prove that an object does not exist.
+    `unjudged`: indexes of objects that other objects are compared with, and that get no findings.
     `told`: verdicts whose findings are complete. Findings of other verdicts contain the rule and the verdict only.
     """
     listed = list(rules)
-    alone = RuleIndex(listed, settings, among=False, told=told)
+    alone = RuleIndex(listed, settings, among=False, reported=told)
     readings = [read_source(source, read) for source in sources]
-    among = RuleIndex(listed, settings, among=True, told=told)
+    among = RuleIndex(listed, settings, among=True, reported=told)
     across: list[list[tuple[int, list[Finding]]]] = [[] for _ in readings]
     for number, members in enumerate(scopes):
         within = [readings[place] for place in members]
-        asked = [place for place in members if place not in unjudged]
+        subjects = [place for place in members if place not in unjudged]
         inventory = Inventory(_views(within), closed, number in excerpts)
-        judged = _judged_across([readings[place] for place in asked], among, settings, within, inventory)
-        for place, findings in zip(asked, judged, strict=True):
+        judged = _judged_across([readings[place] for place in subjects], among, settings, within, inventory)
+        for place, findings in zip(subjects, judged, strict=True):
             across[place].append((number, findings))
     return [
         [] if place in unjudged else [*((finding, ()) for finding in judge_alone(reading, alone, settings)), *_once(_merged(of_scopes))]
@@ -182,13 +184,13 @@ def judge_scopes(  # noqa: PLR0913 -- what a run is made of
 
 def _once(findings: Iterable[tuple[Finding, tuple[int, ...]]]) -> Iterator[tuple[Finding, tuple[int, ...]]]:
     """Yield each violation once. A problem of the whole object would otherwise be repeated for each of its pod templates."""
-    told: set[tuple[str, str, str, tuple[int, ...]]] = set()
+    yielded: set[tuple[str, str, str, tuple[int, ...]]] = set()
     for finding, scopes in findings:
         key = finding.rule, finding.message, finding.at, scopes
         if finding.verdict in _DECIDED[0]:
-            if key in told:
+            if key in yielded:
                 continue
-            told.add(key)
+            yielded.add(key)
         yield finding, scopes
 
 
@@ -240,14 +242,16 @@ def _views(readings: Iterable[Reading]) -> tuple[View, ...]:
 def _judged_across(
     readings: Sequence[Reading], among: RuleIndex, settings: Settings, within: Sequence[Reading], inventory: Inventory
 ) -> list[list[Finding]]:
-    """Return the findings about `readings`, without the secrets of any object that they are `within`."""
+    """Return the findings about `readings`, which are part of `within`, without the secrets of any of these objects."""
     secrets = Secrets.of_all(reading.source.secrets for reading in within)
     judged = [_findings(reading, among, inventory, _accepted(reading, settings)) if reading.views else [] for reading in readings]
     return [[secrets.hide(each) for each in findings] for findings in judged] if secrets.texts else judged
 
 
 def _findings(reading: Reading, index: RuleIndex, inventory: Inventory, accepted: Suppressions) -> list[Finding]:
-    found = [index.finding(charge, view, _judge_one(charge, view, inventory)) for charge, view in index.charges(reading.views)]
+    found = [
+        index.finding(assignment, view, _judge_one(assignment, view, inventory)) for assignment, view in index.assignments(reading.views)
+    ]
     if not accepted.valid:
         return found
     return [
@@ -258,10 +262,10 @@ def _findings(reading: Reading, index: RuleIndex, inventory: Inventory, accepted
     ]
 
 
-def _judge_one(charge: Assignment, view: View, inventory: Inventory) -> Outcome:
-    rule, parameters = charge.rule, charge.parameters
+def _judge_one(assignment: Assignment, view: View, inventory: Inventory) -> Outcome:
+    rule, parameters = assignment.rule, assignment.parameters
     try:
-        assert rule.judge, "a rule about objects has its function"  # noqa: S101 -- a defect of the rule, told as such
+        assert rule.judge, "a rule about objects has its function"  # noqa: S101 -- a defect of the rule, which becomes a finding
         outcome = rule.judge(view, parameters, inventory) if rule.among else rule.judge(view, parameters)
     except Exception as error:  # noqa: BLE001 -- one defect must not stop the other rules, nor the update
         return undecided(f"{_BROKEN}{_defect(error)}; report it, and review this object by hand")

@@ -48,7 +48,7 @@ _EVERY: Final = "all"
 LEVELS: Final[Mapping[Level, proto.EnforcementLevel.ValueType]] = {level: getattr(proto, level.name) for level in Level}
 
 # The pack remediates nothing. A user who sets "remediate" wants the violation gone, so it stops the deployment.
-_READ: Final = {**{told: level for level, told in LEVELS.items()}, proto.REMEDIATE: Level.MANDATORY}
+_READ: Final = {**{sent: level for level, sent in LEVELS.items()}, proto.REMEDIATE: Level.MANDATORY}
 
 SEVERITIES: Final[Mapping[Severity, proto.PolicySeverity.ValueType]] = {
     severity: getattr(proto, f"POLICY_SEVERITY_{severity.name}") for severity in Severity
@@ -135,7 +135,7 @@ def _properties(config: proto.PolicyConfig) -> dict[str, Any]:
     return json_format.MessageToDict(config.properties)
 
 
-_TOLD = frozenset({Verdict.FAIL, Verdict.UNKNOWN, Verdict.SUPPRESSED})
+_REPORTED = frozenset({Verdict.FAIL, Verdict.UNKNOWN, Verdict.SUPPRESSED})
 
 
 def _waits(finding: Finding) -> bool:
@@ -153,7 +153,7 @@ def violation_text(finding: Finding) -> str:
     return "\n".join([*lines, f"  {finding.code}{links}"])
 
 
-_REASONS_TOLD: Final = 3
+_LISTED_REASONS: Final = 3
 """Most reasons that one line lists for findings that several rules cannot decide."""
 
 
@@ -161,8 +161,8 @@ def undecided_text(findings: Sequence[Finding]) -> str:
     """Return the text of one diagnostic for everything that several rules cannot decide about a resource."""
     rules = list(dict.fromkeys(finding.rule for finding in findings))
     reasons = list(dict.fromkeys(finding.message for finding in findings))
-    more = f"; and {len(reasons) - _REASONS_TOLD} more reasons" if len(reasons) > _REASONS_TOLD else ""
-    lead = f"{findings[0].object.described}: cannot be decided yet by {len(rules)} rules: {'; '.join(reasons[:_REASONS_TOLD])}{more}."
+    more = f"; and {len(reasons) - _LISTED_REASONS} more reasons" if len(reasons) > _LISTED_REASONS else ""
+    lead = f"{findings[0].object.described}: cannot be decided yet by {len(rules)} rules: {'; '.join(reasons[:_LISTED_REASONS])}{more}."
     return f"{lead}\n  These rules judge again once the values are known: {', '.join(rules)}"
 
 
@@ -211,11 +211,11 @@ class Gate(analyzer_pb2_grpc.AnalyzerServicer):
         return proto.PluginInfo(version=VERSION)
 
     def Handshake(self, request: Any, context: Any) -> proto.AnalyzerHandshakeResponse:  # noqa: ARG002, N802 -- the protocol's
-        """Return an empty answer: the pack needs nothing from the engine's place."""
+        """Return an empty answer: the pack does not depend on the engine's location."""
         return proto.AnalyzerHandshakeResponse()
 
     def ConfigureStack(self, request: Any, context: Any) -> proto.AnalyzerStackConfigureResponse:  # noqa: ARG002, N802 -- the protocol's
-        """Return an empty answer: the pack needs nothing from the stack's configuration."""
+        """Return an empty answer: the pack does not depend on the stack's configuration."""
         return proto.AnalyzerStackConfigureResponse()
 
     def Cancel(self, request: empty_pb2.Empty, context: Any) -> empty_pb2.Empty:  # noqa: ARG002, N802 -- the protocol's
@@ -223,7 +223,7 @@ class Gate(analyzer_pb2_grpc.AnalyzerServicer):
         return empty_pb2.Empty()
 
     def Remediate(self, request: proto.AnalyzeRequest, context: Any) -> proto.RemediateResponse:  # noqa: ARG002, N802 -- the protocol's
-        """Return an empty answer: resources are fixed by those who declare them."""
+        """Return an empty answer: the pack changes no resource."""
         return proto.RemediateResponse()
 
     def Configure(self, request: proto.ConfigureAnalyzerRequest, context: Any) -> empty_pb2.Empty:  # noqa: ARG002, N802 -- the protocol's
@@ -236,31 +236,31 @@ class Gate(analyzer_pb2_grpc.AnalyzerServicer):
 
     def Analyze(self, request: proto.AnalyzeRequest, context: Any) -> proto.AnalyzeResponse:  # noqa: ARG002, N802 -- the protocol's
         """Return the findings of the rules that need no other object about one resource."""
-        told = [*self._problems_told()]
+        diagnostics = [*self._settings_diagnostics()]
         findings: list[Finding] = []
         try:
             source = from_pulumi(request.type, request.name, json_format.MessageToDict(request.properties))
         except Exception as error:  # noqa: BLE001 -- an unexpected shape of an input must not stop the update
-            told.append(self._diagnostic(PACK, unread_text(request.urn, error), Level.ADVISORY))
+            diagnostics.append(self._diagnostic(PACK, unread_text(request.urn, error), Level.ADVISORY))
         else:
             reading = self._readings[request.urn] = read_source(source)
             findings = judge_alone(reading, self._alone, self._settings)
             # Undecided findings of a resource are reported together with those of the rules of the whole stack.
             self._undecided[request.urn] = [each for each in findings if _waits(each)]
-            told += self._told(each for each in findings if not _waits(each))
-        return self._answer(told, findings, (rule for rule in self._rules if not rule.among))
+            diagnostics += self._diagnostics(each for each in findings if not _waits(each))
+        return self._answer(diagnostics, findings, (rule for rule in self._rules if not rule.among))
 
     def AnalyzeStack(self, request: proto.AnalyzeStackRequest, context: Any) -> proto.AnalyzeResponse:  # noqa: ARG002, N802 -- the protocol's
         """Return the findings of the rules that compare resources with one another."""
         given = {each.urn: self._readings[each.urn] for each in request.resources if each.urn in self._readings}
         alone = self._with_templates(given, request.resources)
         judged = judge_across(list(given.values()), self._rules, self._settings)
-        told: list[proto.AnalyzeDiagnostic] = []
+        diagnostics: list[proto.AnalyzeDiagnostic] = []
         for urn, across in zip(given, judged, strict=True):
             findings = [*alone.get(urn, ()), *across]
-            told += self._told((each for each in findings if not _waits(each)), urn)
-            told += self._told_undecided([*self._undecided.pop(urn, ()), *filter(_waits, findings)], urn)
-        return self._answer(told, itertools.chain.from_iterable(judged), (rule for rule in self._rules if rule.among))
+            diagnostics += self._diagnostics((each for each in findings if not _waits(each)), urn)
+            diagnostics += self._undecided_diagnostics([*self._undecided.pop(urn, ()), *filter(_waits, findings)], urn)
+        return self._answer(diagnostics, itertools.chain.from_iterable(judged), (rule for rule in self._rules if rule.among))
 
     def _with_templates(self, given: dict[str, Reading], resources: Iterable[proto.AnalyzerResource]) -> dict[str, list[Finding]]:
         """Read the machine groups among `given` again, each with its launch template, and return their new findings.
@@ -285,7 +285,7 @@ class Gate(analyzer_pb2_grpc.AnalyzerServicer):
                 self._undecided[urn] = []
         return found
 
-    def _told(self, findings: Iterable[Finding], urn: str = "") -> Iterable[proto.AnalyzeDiagnostic]:
+    def _diagnostics(self, findings: Iterable[Finding], urn: str = "") -> Iterable[proto.AnalyzeDiagnostic]:
         """Yield a diagnostic for each finding that a person should see, once however many pod templates it concerns.
 
         A finding that belongs to no rule, such as a suppression that does not count, is advice.
@@ -293,20 +293,20 @@ class Gate(analyzer_pb2_grpc.AnalyzerServicer):
         said: set[tuple[str, str, str]] = set()
         for finding in findings:
             words = (finding.rule, finding.verdict, finding.message)
-            if finding.verdict in _TOLD and words not in said:
+            if finding.verdict in _REPORTED and words not in said:
                 said.add(words)
                 rule = self._named.get(finding.rule)
                 level = self._settings.level(rule) if rule and finding.verdict is Verdict.FAIL else Level.ADVISORY
                 text = violation_text(finding) if rule else f"{finding.rule}: {violation_text(finding)}"
                 yield self._diagnostic(rule.name if rule else PACK, text, level, urn, finding.severity)
 
-    def _told_undecided(self, findings: list[Finding], urn: str) -> Iterable[proto.AnalyzeDiagnostic]:
+    def _undecided_diagnostics(self, findings: list[Finding], urn: str) -> Iterable[proto.AnalyzeDiagnostic]:
         """Return one diagnostic for all that several rules cannot decide about a resource. A single rule's finding is reported as usual."""
-        if len({finding.rule for finding in findings}) < 2:  # noqa: PLR2004 -- one rule alone speaks for itself
-            return self._told(findings, urn)
+        if len({finding.rule for finding in findings}) < 2:  # noqa: PLR2004 -- one rule needs no summary
+            return self._diagnostics(findings, urn)
         return [self._diagnostic(PACK, undecided_text(findings), Level.ADVISORY, urn, Severity.LOW)]
 
-    def _problems_told(self) -> Iterable[proto.AnalyzeDiagnostic]:
+    def _settings_diagnostics(self) -> Iterable[proto.AnalyzeDiagnostic]:
         """Yield the problems of the settings once, and so that they block: a gate without its owner's settings protects nothing."""
         problems, self._problems = self._problems, ()
         if problems and self._level is not Level.DISABLED:
@@ -326,20 +326,23 @@ class Gate(analyzer_pb2_grpc.AnalyzerServicer):
             severity=SEVERITIES[severity],
         )
 
-    def _answer(self, told: Sequence[proto.AnalyzeDiagnostic], findings: Iterable[Finding], asked: Iterable[Rule]) -> proto.AnalyzeResponse:
+    def _answer(
+        self, diagnostics: Sequence[proto.AnalyzeDiagnostic], findings: Iterable[Finding], rules: Iterable[Rule]
+    ) -> proto.AnalyzeResponse:
         """Return the diagnostics, blocking ones first, and the policies that had nothing to judge.
 
         The engine counts all others as passed.
         """
         judged = {finding.rule for finding in findings if finding.verdict is not Verdict.NOT_APPLICABLE}
-        idle = [rule.name for rule in asked if rule.name not in judged]
+        idle = [rule.name for rule in rules if rule.name not in judged]
         return proto.AnalyzeResponse(
-            diagnostics=sorted(told, key=lambda each: each.enforcementLevel != proto.MANDATORY),
+            diagnostics=sorted(diagnostics, key=lambda each: each.enforcementLevel != proto.MANDATORY),
             not_applicable=[proto.PolicyNotApplicable(policy_name=name, reason="there is nothing here for it to judge") for name in idle],
         )
 
 
 _SECONDS = 1.0
+"""Interval between two checks of the parent."""
 
 _MOST_BYTES = 400 * 1024 * 1024
 """Largest message. The engine passes a whole stack in one message. Pulumi's own SDKs use the same limit."""

@@ -42,7 +42,7 @@ Setting = int | str | tuple[str, ...]
 
 @dataclass(frozen=True)
 class Parameter:
-    """A number, a text or a list of texts that a user of the rule may set. The type of the default decides which."""
+    """A number, a text or a list of texts that a user of the rule may set. The type of the default decides its type."""
 
     name: str
     default: Setting
@@ -107,18 +107,18 @@ class Parameters:
 class Rule:
     """One rule.
 
-    A rule decides only what is provable. flexspot.policies.core handles views that may not be what they seem and partial objects.
+    A rule decides only what is provable. flexspot.policies.core handles partial objects, and views that may turn out to be of another kind.
     """
 
     code: str
     """Short id that never changes."""
     severity: Severity
     why: str
-    """Reason for the rule, for the person whom it stops."""
+    """Reason for the rule, shown with a violation."""
     remediation: str
-    """Advice for the person whom it stops."""
+    """Advice, shown with a violation."""
     link: str
-    """Source of the rule's facts, for that person."""
+    """Source of the rule's facts, shown with a violation."""
     sources: tuple[str, ...] = ()
     """Sources of other facts."""
     parameters: tuple[Parameter, ...] = ()
@@ -174,7 +174,7 @@ def _today() -> date:
 
 @dataclass(frozen=True)
 class Settings:
-    """Levels and parameters by rule name. A rule has its own where nothing is set."""
+    """Levels and parameters by rule name. A rule without an entry uses its own defaults."""
 
     levels: Mapping[str, Level] = field(default_factory=dict[str, Level])
     values: Mapping[str, Mapping[str, Setting]] = field(default_factory=dict[str, "Mapping[str, Setting]"])

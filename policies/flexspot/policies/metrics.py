@@ -26,7 +26,7 @@ _CHARACTERS: Final = 20_000
 """Length of the longest expression that is read."""
 
 _STEPS: Final = 200
-"""Most brackets and operators of an expression. The parser recurses once for each, and at some thousands the whole process ends."""
+"""Most brackets and operators of an expression. The parser recurses once for each, and a few thousand crash the whole process."""
 
 _STEP = re.compile(r"[(\[{+*/%^<>=!-]|\b(?:and|or|unless|atan2)\b")
 
@@ -131,7 +131,8 @@ def promql_problem(text: str) -> str | Unknown:
     return "" if isinstance(found, Node) else found
 
 
-_WORDS: Final = 120
+_PROBLEM_LENGTH: Final = 120
+"""Most characters of the parser's message that are quoted."""
 
 # Prometheus with a feature flag accepts more than the parser (promql-parser 0.12): calculated durations and modifiers of ranges.
 _EXPERIMENTAL = re.compile(r"\[[^\]\"']*[-+*/%^][^\]\"']*\]|\b(?:anchored|smoothed|fill)\b")
@@ -147,9 +148,9 @@ def _read(text: str) -> Node | str | Unknown:
     try:
         return _node(promql_parser.parse(text), promql_parser)
     except ValueError as error:
-        said = " ".join(str(error).split())[:_WORDS]
+        said = " ".join(str(error).split())[:_PROBLEM_LENGTH]
         return UNKNOWN if said.startswith("unknown function") or _EXPERIMENTAL.search(text) else said
-    except BaseException as error:  # a panic of Rust's is none of Python's ordinary exceptions, and its class cannot be imported
+    except BaseException as error:  # a Rust panic is not an Exception, and its class cannot be imported
         if type(error).__name__ != "PanicException":
             raise
         return UNKNOWN
@@ -217,11 +218,13 @@ HISTOGRAM_SERIES: Final = ("_bucket", "_sum", "_count")
 
 @dataclass(frozen=True)
 class AbsentLabels:
-    """Labels that the series of an exporter have only if a configuration adds them. `series` and `labels` may end in *."""
+    """Labels that the series of an exporter have only if a configuration adds them."""
 
     exporter: str
     series: tuple[str, ...]
+    """Names of series, which may end in *."""
     labels: tuple[str, ...]
+    """Names of labels, which may end in *."""
     instead: str
     """Advice to the user."""
     of_exporter: bool
@@ -247,13 +250,13 @@ def _names(part: str) -> frozenset[str]:
 
 @cache
 def histograms() -> frozenset[str]:
-    """Return names of histograms. No series has such a name without a suffix."""
+    """Return the names of histograms. No series has such a name without a suffix."""
     return _names("histograms")
 
 
 @cache
 def amounts_by_container() -> frozenset[str]:
-    """Return series with one value per container or pod: the amount of a resource that it has."""
+    """Return the names of series with one value per container or pod: its amount of a resource."""
     return _names("amounts_by_container")
 
 
@@ -285,12 +288,12 @@ class _Origin:
 
 
 @dataclass
-class _Asked:
+class _Requirements:
     """Series and labels required so far, in the order of the expression, each once."""
 
     found: dict[tuple[str, str], None] = field(default_factory=dict[tuple[str, str], None])
 
-    def ask(self, origins: tuple[_Origin, ...], labels: tuple[str, ...]) -> None:
+    def require(self, origins: tuple[_Origin, ...], labels: tuple[str, ...]) -> None:
         for origin in origins:
             for label in labels:
                 if label not in origin.given:
@@ -302,47 +305,47 @@ def labels_asked(tree: Node) -> tuple[tuple[str, str], ...]:
 
     A label that the expression itself adds, with label_replace or from the other side of a match, is not required of the series.
     """
-    asked = _Asked()
-    _flow(tree, asked)
-    return tuple(asked.found)
+    required = _Requirements()
+    _flow(tree, required)
+    return tuple(required.found)
 
 
-def _flow(node: Node, asked: _Asked) -> tuple[_Origin, ...]:
+def _flow(node: Node, required: _Requirements) -> tuple[_Origin, ...]:
     """Return the series whose labels pass through. Results of an aggregation or match with fewer labels are not followed further."""
     match node:
         case Selector(name=name) if name:
             origins = (_Origin(name),)
-            asked.ask(origins, tuple(each.label for each in node.matchers if each.needs_label))
+            required.require(origins, tuple(each.label for each in node.matchers if each.needs_label))
             return origins
         case Call():
-            return _call(node, asked)
+            return _call(node, required)
         case Aggregation():
-            origins = tuple(origin for part in node.parts for origin in _flow(part, asked))
-            asked.ask(origins, node.by or ())
+            origins = tuple(origin for part in node.parts for origin in _flow(part, required))
+            required.require(origins, node.by or ())
             return origins if node.by is None or node.operator in _KEEPS_ALL else ()
         case Binary():
-            return _flow_binary(node, asked)
+            return _flow_binary(node, required)
         case _:
             return ()
 
 
-def _call(node: Call, asked: _Asked) -> tuple[_Origin, ...]:
-    origins = tuple(origin for part in node.parts for origin in _flow(part, asked))
+def _call(node: Call, required: _Requirements) -> tuple[_Origin, ...]:
+    origins = tuple(origin for part in node.parts for origin in _flow(part, required))
     texts = tuple(part.value for part in node.parts if isinstance(part, Literal) and isinstance(part.value, str))
     if node.function not in {"label_replace", "label_join"} or not texts:
         return origins
     # Both functions name the written label first. label_replace has its source third, before a pattern; label_join has sources from the
     # third on.
-    asked.ask(origins, texts[2:3] if node.function == "label_replace" else texts[2:])
+    required.require(origins, texts[2:3] if node.function == "label_replace" else texts[2:])
     return tuple(replace(origin, given=origin.given | {texts[0]}) for origin in origins)
 
 
-def _flow_binary(node: Binary, asked: _Asked) -> tuple[_Origin, ...]:
-    left, right = (_flow(part, asked) for part in node.parts)
-    asked.ask(left + right, node.on or ())
+def _flow_binary(node: Binary, required: _Requirements) -> tuple[_Origin, ...]:
+    left, right = (_flow(part, required) for part in node.parts)
+    required.require(left + right, node.on or ())
     if node.many is not None:
         many, one = (left, right) if node.many == 0 else (right, left)
-        asked.ask(one, node.copied)
+        required.require(one, node.copied)
         return tuple(replace(origin, given=origin.given.union(node.copied)) for origin in many)
     if node.operator == "or":
         return left + right

@@ -1,4 +1,4 @@
-"""`python -m flexspot.policies.pages` writes docs/rules, one page a rule, from the rules and their fixtures."""
+"""The pages of docs/rules, one per rule, from the rules and their fixtures. `python -m flexspot.policies.pages` writes them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _CLOUDS = {"gke": "GKE", "eks": "EKS"}
 
 
 def pages() -> Mapping[str, str]:
-    """The text of each page, by file name; the index is README.md."""
+    """Return the text of each page by file name. The index is README.md."""
     rules = all_rules()
     rows = "".join(
         f"| {rule.code} | [`{rule.name}`]({rule.name}.md) | {rule.severity} | {rule.level} | {_clouds(rule)} | {rule.summary} |\n"
@@ -58,7 +58,7 @@ def _page(rule: Rule) -> str:
 
 
 _UNKNOWN = object()
-"""The value of `!unknown` in a fixture: one that a preview does not know yet. Examples leave it out."""
+"""The value of `!unknown` in a fixture, which a preview does not know yet. Examples omit it."""
 
 
 class _Loader(yaml.CSafeLoader):

@@ -20,7 +20,7 @@ PoolT = TypeVar("PoolT", bound=Pool)
 def pools_for(kind: type[PoolT], wanted: Mapping[str, Field], inventory: Inventory) -> list[PoolT]:
     """Return the pools whose nodes may carry each of these labels, taken one by one.
 
-    A pool that is left out is one for which `offer.carries(wanted)` is False. Callers must still check those that are returned.
+    `offer.carries(wanted)` is False for every pool that is left out. Callers must still check the pools that are returned.
     """
     return index_of(kind, inventory).candidates(wanted)
 
@@ -82,15 +82,15 @@ def _possible_values(offer: NodeOffer, key: str) -> set[str | None] | None:
 
     Follows NodeOffer.carries for one label. It may return more values than that function allows, never fewer.
     """
-    asked = [each for each in offer.requirements if karpenter_key(each) in {karpenters(key), None}]
+    of_key = [each for each in offer.requirements if karpenter_key(each) in {karpenters(key), None}]
     if key in offer.fixed:
         own = offer.fixed[key].text()
         return None if own is UNKNOWN else {own}
-    for each in asked:
+    for each in of_key:
         values = each.at("values").parts()
         texts = {value.text() for value in values.fields}
         if each.at("key").known and each.at("operator").text() == "In" and values.complete and UNKNOWN not in texts:
             return {text for text in texts if text is not UNKNOWN}
-    if asked or key.startswith(offer.open_prefixes) or not offer.complete:
+    if of_key or key.startswith(offer.open_prefixes) or not offer.complete:
         return None
     return set()

@@ -55,7 +55,7 @@ def fair_sharing(inventory: Inventory) -> tuple[Tri, str]:
 
 
 def _lenders(inventory: Inventory) -> tuple[_Parents, Counter[str | Unknown | None]]:
-    """Return the parent of each given Cohort; and per root the number of queues and of cohorts with their own quota."""
+    """Return the parent of each Cohort, and per root the number of queues and of cohorts with their own quota."""
     cohorts = inventory.of(Cohort)
     parents = {each.name.text(): cohort_of(each).text() for each in cohorts}
     quotas = [(each, each.spec.at("resourceGroups")) for each in cohorts]
@@ -65,7 +65,7 @@ def _lenders(inventory: Inventory) -> tuple[_Parents, Counter[str | Unknown | No
 
 
 def _root(name: str | Unknown | None, parents: _Parents) -> str | Unknown | None:
-    """Return the root cohort. In a circle, which Kueue takes out of service, it is the first by name."""
+    """Return the root cohort. In a cycle, which Kueue takes out of service, it is the first by name."""
     passed: list[str] = []
     while isinstance(name, str) and name not in passed:
         passed.append(name)
@@ -96,7 +96,8 @@ class Share:
 
 
 NOTHING = Share()
-_NOT_TOLD = Share(complete=False)
+_UNKNOWN_SHARE = Share(complete=False)
+"""A number of which nothing is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,17 +132,17 @@ def local_queues_of(namespace: str, inventory: Inventory) -> list[LocalQueue]:
 def share_of(namespace: str, inventory: Inventory, kind: Accelerator) -> Share:
     """Return the GPUs of a kind that a namespace has through all its queues, counting each ClusterQueue once."""
     tree = _tree(inventory, kind)
-    return _sum(tree.share(str(name)) if name is not UNKNOWN else _NOT_TOLD for name in _led_to(namespace, inventory))
+    return _sum(tree.share(str(name)) if name is not UNKNOWN else _UNKNOWN_SHARE for name in _cluster_queue_names(namespace, inventory))
 
 
 def gives_gpus(namespace: str, inventory: Inventory, kinds: Iterable[Accelerator] = ACCELERATORS) -> Tri:
     """Return whether a queue of the namespace leads to GPUs of one of these kinds."""
     trees = [_tree(inventory, kind) for kind in kinds]
-    names = _led_to(namespace, inventory)
+    names = _cluster_queue_names(namespace, inventory)
     return any_of(tree.gives_gpus(str(name)) if name is not UNKNOWN else UNKNOWN for tree in trees for name in names)
 
 
-def _led_to(namespace: str, inventory: Inventory) -> set[str | Unknown | None]:
+def _cluster_queue_names(namespace: str, inventory: Inventory) -> set[str | Unknown | None]:
     return {queue.spec.at("clusterQueue").text() for queue in local_queues_of(namespace, inventory)}
 
 
@@ -150,7 +151,7 @@ def _tree(inventory: Inventory, kind: Accelerator) -> _Tree:
 
 
 class _Tree:
-    """The given queues and cohorts. Source of the arithmetic: Kueue's documentation, "Cohort", hierarchical cohorts."""
+    """The queues and cohorts of the input. Source of the arithmetic: Kueue's documentation, "Cohort", hierarchical cohorts."""
 
     def __init__(self, inventory: Inventory, kind: Accelerator) -> None:
         listed = [_member(each, kind) for each in (*inventory.of(ClusterQueue), *inventory.of(Cohort))]
@@ -160,10 +161,10 @@ class _Tree:
             self._in_cohort.setdefault(each.cohort, []).append(each)
         self._pools: dict[tuple[str, str], Share] = {}
         # A member whose cohort is unknown may belong to any cohort.
-        self._settled = all(each.cohort_known for each in listed)
+        self._all_cohorts_known = all(each.cohort_known for each in listed)
 
     def gives_gpus(self, queue: str) -> Tri:
-        """Return whether a ClusterQueue has a flavor with GPUs. UNKNOWN if the queue was not given."""
+        """Return whether a ClusterQueue has a flavor with GPUs. UNKNOWN if the queue is not in the input."""
         member = self._members.get(("queue", queue))
         return UNKNOWN if member is None else bool(member.quotas)
 
@@ -171,14 +172,14 @@ class _Tree:
         """Return the nominal quota of a ClusterQueue plus the quota that it can borrow, over all flavors."""
         member = self._members.get(("queue", queue))
         if member is None:
-            return _NOT_TOLD
+            return _UNKNOWN_SHARE
         return _sum(member.quota(flavor).nominal + self._borrowed(member, flavor) for flavor in member.quotas)
 
     def _borrowed(self, member: _Member, flavor: str) -> Share:
         """Return the quota that a member can borrow: the rest of its cohort's pool, and what the parent cohorts lend."""
         if not member.cohort_known:
-            return _NOT_TOLD
-        if not member.cohort or self._in_a_circle(member.cohort):
+            return _UNKNOWN_SHARE
+        if not member.cohort or self._in_cycle(member.cohort):
             return NOTHING
         pool, own = self._pool(member.cohort, flavor), self._lent(member, flavor)
         found = Share(pool.least - own.least, pool.complete)
@@ -187,7 +188,7 @@ class _Tree:
             found += self._borrowed(above, flavor)
         return found.capped(member.quota(flavor).borrowing)
 
-    def _in_a_circle(self, cohort: str) -> bool:
+    def _in_cycle(self, cohort: str) -> bool:
         """Return whether a cohort is its own ancestor, or below one that is. Kueue takes such cohorts out of service."""
         passed: set[str] = set()
         while cohort and cohort not in passed:
@@ -202,7 +203,7 @@ class _Tree:
             lent = _sum(self._lent(each, flavor) for each in self._in_cohort.get(cohort, ()))
             own = self._members.get(("cohort", cohort))
             whole = lent + (own.quota(flavor).nominal if own else NOTHING)
-            self._pools[cohort, flavor] = Share(whole.least, whole.complete and self._settled)
+            self._pools[cohort, flavor] = Share(whole.least, whole.complete and self._all_cohorts_known)
         return self._pools[cohort, flavor]
 
     def _lent(self, member: _Member, flavor: str) -> Share:
@@ -228,7 +229,7 @@ def _quotas(spec: Field, kind: Accelerator) -> Iterator[tuple[str, _Quota]]:
 
 def _limit(field: Field) -> Share | None:
     number = field.number()
-    return _NOT_TOLD if number is UNKNOWN else (None if number is None else Share(number))
+    return _UNKNOWN_SHARE if number is UNKNOWN else (None if number is None else Share(number))
 
 
 def _sum(shares: Iterable[Share]) -> Share:

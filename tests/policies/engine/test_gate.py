@@ -1,4 +1,4 @@
-"""The policies inside the engine: what blocks, what advises, what is configured, what is never printed."""
+"""The policies inside the engine: blocking, advice, configuration, and values that are never printed."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_a_violation_names_rule_resource_reason_and_remedy_in_this_order() -> No
     )
 
 
-def test_an_unknown_value_beside_a_provable_violation_downgrades_nothing() -> None:
+def test_an_unknown_value_does_not_downgrade_a_provable_violation() -> None:
     inputs = {**UNTAINTED, "spec": {**UNTAINTED["spec"], "limits": UNKNOWN_STRING}}
     server = PolicyServer(Gate(all_rules()[:3]))
 
@@ -78,7 +78,7 @@ def test_an_unknown_value_beside_a_provable_violation_downgrades_nothing() -> No
     assert 'spec.limits["nvidia.com/gpu"] is not known yet' in undecided
 
 
-def test_what_cannot_be_decided_of_a_pool_is_one_line_however_many_rules_it_is_of() -> None:
+def test_undecided_rules_about_one_pool_are_reported_in_one_line() -> None:
     server = PolicyServer(Gate())
     inputs = {**UNTAINTED, "spec": UNKNOWN_STRING}
 
@@ -90,11 +90,11 @@ def test_what_cannot_be_decided_of_a_pool_is_one_line_however_many_rules_it_is_o
     assert head.startswith("flexspot: NodePool gpu: cannot be decided yet by ")
     assert {"gpu-pool-without-taint", "gpu-pool-without-limit", "missing-owner-labels"} <= set(re.split(r"[:,] ", rules))
     assert len(head) < 500
-    # Told once, and not with the next stack that is judged.
+    # Reported once, and not again with the next stack.
     assert server.analyze_stack([]) == []
 
 
-def test_what_is_so_of_an_object_is_reported_once_however_many_pod_templates_it_has() -> None:
+def test_a_finding_is_reported_once_for_an_object_with_several_pod_templates() -> None:
     container = {"name": "train", "resources": {"limits": {"nvidia.com/gpu": 1}}}
     replica = {"template": {"spec": {"containers": [container]}}}
     job = manifest("kubeflow.org/v1", "PyTorchJob", {"pytorchReplicaSpecs": {"Master": replica, "Worker": replica}}, namespace="team-a")
@@ -103,11 +103,11 @@ def test_what_is_so_of_an_object_is_reported_once_however_many_pod_templates_it_
     server.analyze(kind, "train", job)
     server.analyze("kubernetes:core/v1:Namespace", "team-a", manifest("v1", "Namespace", {}, name="team-a"))
 
-    told = [message for _, _, message in server.analyze_stack([(kind, "train", {}), ("kubernetes:core/v1:Namespace", "team-a", {})])]
-    assert [message.partition(":")[0] for message in told].count("missing-owner-labels") == 1
+    messages = [message for _, _, message in server.analyze_stack([(kind, "train", {}), ("kubernetes:core/v1:Namespace", "team-a", {})])]
+    assert [message.partition(":")[0] for message in messages].count("missing-owner-labels") == 1
 
 
-def test_the_advice_about_one_resource_is_not_told_of_the_next() -> None:
+def test_advice_about_one_resource_is_not_repeated_for_the_next() -> None:
     server = PolicyServer(Gate())
     server.analyze(NODE_POOL, "gpu", {**UNTAINTED, "spec": UNKNOWN_STRING})
 
@@ -115,13 +115,13 @@ def test_the_advice_about_one_resource_is_not_told_of_the_next() -> None:
 
 
 @pytest.mark.parametrize("setting,levels", [("advisory", ["advisory"]), ({"level": "advisory"}, ["advisory"]), ("disabled", [])])
-def test_an_advisory_rule_tells_and_does_not_block_and_a_disabled_one_is_not_run(setting: Any, levels: list[str]) -> None:
+def test_an_advisory_rule_reports_without_blocking_and_a_disabled_one_does_not_run(setting: Any, levels: list[str]) -> None:
     server = PolicyServer(Gate(), **{"gpu-pool-without-taint": setting})
 
     assert [level for level, _ in server.analyze(NODE_POOL, "gpu", UNTAINTED)] == levels
 
 
-def test_with_all_policies_disabled_nothing_is_told() -> None:
+def test_with_all_policies_disabled_nothing_is_reported() -> None:
     server = PolicyServer(Gate())
     server.configure({"all": "disabled"})
 
@@ -129,7 +129,7 @@ def test_with_all_policies_disabled_nothing_is_told() -> None:
 
 
 @pytest.mark.parametrize("level", ["mandatory", "remediate"])
-def test_the_level_of_all_policies_reaches_a_rule_that_advises_and_nothing_is_remediated(level: str) -> None:
+def test_the_level_of_all_policies_applies_to_an_advisory_rule_and_nothing_is_remediated(level: str) -> None:
     advising = {rule.name for rule in all_rules() if rule.level is Level.ADVISORY and not rule.among}
     broken = next(case for case in cases() if case.rule in advising and case.verdict is Verdict.FAIL)
     server = PolicyServer(Gate(rules_named(broken.rule)))
@@ -142,7 +142,7 @@ def test_the_level_of_all_policies_reaches_a_rule_that_advises_and_nothing_is_re
     assert [level for level, _ in after] == ["mandatory"]
 
 
-def test_a_policy_takes_the_parameters_of_its_rule_and_the_packs_own_settings_count_before_it() -> None:
+def test_the_packs_own_settings_take_precedence_over_those_of_a_policy() -> None:
     most = 'spec.limits["nvidia.com/gpu"] is not set to a number from 0 to {}.'
     server = PolicyServer(Gate(rules_named("gpu-pool-without-limit")))
 
@@ -156,7 +156,7 @@ def test_a_policy_takes_the_parameters_of_its_rule_and_the_packs_own_settings_co
     assert level == "advisory"
 
 
-def test_a_policy_with_nothing_to_judge_is_said_to_be_so_and_one_that_passed_is_not() -> None:
+def test_only_policies_without_anything_to_judge_are_reported_as_not_applicable() -> None:
     pool = {**UNTAINTED, "spec": {**UNTAINTED["spec"], "limits": {"nvidia.com/gpu": 0}}}
     alone = {rule.name for rule in all_rules() if not rule.among}
 
@@ -174,7 +174,7 @@ WRONG = {"gpu-pool-without-tait": "advisory", "gpu-pool-without-limit": {"mots":
 
 
 @pytest.mark.parametrize("written", [WRONG, {"flexspot": WRONG}], ids=["of policies", "of the pack"])
-def test_a_setting_that_is_not_understood_blocks_once_and_names_all_of_them(written: dict[str, Any]) -> None:
+def test_invalid_settings_block_once_and_are_all_named(written: dict[str, Any]) -> None:
     server = PolicyServer(Gate())
     server.configure(written)
 
@@ -216,7 +216,7 @@ def test_an_object_that_cannot_be_read_is_advice_and_stops_nothing(monkeypatch: 
     assert "hunter2" not in message
 
 
-def test_inputs_of_a_shape_that_nobody_foresaw_stop_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_inputs_of_an_unexpected_shape_stop_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     def raises(*_: object) -> ObjectSource:
         raise TypeError("hunter2")
 
@@ -229,7 +229,7 @@ def test_inputs_of_a_shape_that_nobody_foresaw_stop_nothing(monkeypatch: pytest.
     assert "hunter2" not in message
 
 
-def test_the_pack_tells_the_engine_its_policies_and_the_schema_of_its_settings() -> None:
+def test_the_pack_reports_its_policies_and_the_schema_of_its_settings() -> None:
     info = PolicyServer(Gate()).info
 
     assert [policy.name for policy in info.policies] == POLICIES
@@ -241,7 +241,7 @@ def test_the_pack_tells_the_engine_its_policies_and_the_schema_of_its_settings()
 
 
 def test_the_pack_describes_its_policies_as_pulumis_own_sdk_would() -> None:
-    """The SDK's server is not public; it is the one outside judge of what the engine is told."""
+    """The SDK's server is not public, but it is the only independent reference for the description of policies."""
     own = PolicyServer(Gate()).info
     sdk: Any = getattr(pulumi_policy.policy, "_PolicyAnalyzerServicer")  # noqa: B009 -- not public
 
@@ -256,7 +256,7 @@ def judges_nothing(_args: object, _report: object) -> None:
 
 
 def as_of_the_sdk(policy: proto.PolicyInfo, rule: Rule | None) -> Policy:
-    """The policy that a user of the SDK would write."""
+    """Return the policy that a user of the SDK would write."""
     known: dict[str, Any] = {"name": policy.name, "config_schema": PolicyConfigSchema(MessageToDict(policy.configSchema)["properties"])}
     if rule is None:
         level = EnforcementLevel.MANDATORY

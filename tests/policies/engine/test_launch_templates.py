@@ -1,7 +1,7 @@
-"""GPU machines that stand in a launch template alone are found, and their groups judged, by the pack under the real engine.
+"""Machine groups whose GPU machine is named only by their launch template are judged, also by the pack under the real engine.
 
-The programs' shapes are those of public ones: pulumi/examples (aws-ts-eks-migrate-nodegroups, aws-py-eks), the page of `aws.eks.NodeGroup`
-with a template of its own, and self-managed groups with the tags of cluster-autoscaler.
+The programs have the shapes of public ones: pulumi/examples (aws-ts-eks-migrate-nodegroups, aws-py-eks), the page of `aws.eks.NodeGroup`
+with its own template, and self-managed groups with the tags of cluster-autoscaler.
 """
 
 from __future__ import annotations
@@ -31,26 +31,26 @@ def urn(token: str, name: str) -> str:
 
 
 def group(**more: Any) -> dict[str, Any]:
-    """A node group as a first preview has it: the template's id and version are known when it is made."""
+    """Return a node group as in a first preview, where the template's id and version are not known yet."""
     named = {"id": LATER, "version": LATER}
     return {"clusterName": "ml", "scalingConfig": {"maxSize": 4, "minSize": 0, "desiredSize": 0}, "launchTemplate": named, **more}
 
 
 def stack(folder: Path, resources: list[tuple[str, str, dict[str, Any]]], refers: dict[str, dict[str, list[str]]]) -> Path:
-    """A state in which the fields of some resources are made of others."""
+    """Write a state in which fields of some resources depend on other resources, and return its path."""
     state = written_state(folder, [(urn(token, name), token, inputs) for token, name, inputs in resources])
-    held = json.loads(state.read_text())
-    for each in held["deployment"]["resources"]:
+    exported = json.loads(state.read_text())
+    for each in exported["deployment"]["resources"]:
         name = each["urn"].rpartition("::")[2]
         if name in refers:
             each["propertyDependencies"] = refers[name]
             each["dependencies"] = sorted({one for urns in refers[name].values() for one in urns})
-    state.write_text(json.dumps(held))
+    state.write_text(json.dumps(exported))
     return state
 
 
-def told(folder: Path, state: Path) -> set[tuple[str, str, str]]:
-    """Resource, policy and level of everything that is said."""
+def diagnostics(folder: Path, state: Path) -> set[tuple[str, str, str]]:
+    """Return resource, policy and level of each diagnostic."""
     _, events, printed = analyzed(folder, state)
     assert "panic" not in printed
     return {(each["resourceUrn"].rpartition("::")[2], each["policyName"], each["enforcementLevel"]) for each in events}
@@ -64,7 +64,7 @@ def test_a_node_group_is_judged_by_the_machine_of_its_template_in_a_first_previe
     resources += [(GROUP, name, group(**({"taints": taints} if name == "tainted" else {}))) for name in (*templates, "of another stack's")]
     refers = {name: {"launchTemplate": [urn(TEMPLATE, f"{name}-template")]} for name in templates}
 
-    found = told(tmp_path, stack(tmp_path, resources, refers))
+    found = diagnostics(tmp_path, stack(tmp_path, resources, refers))
 
     assert {name for name, rule, level in found if (rule, level) == ("gpu-pool-without-taint", "mandatory")} == {"gpu"}
     assert {name for name, rule, _ in found if name == "cpu" and rule.startswith("gpu-")} == set()
@@ -77,7 +77,7 @@ def pool(token: str, inputs: dict[str, Any], *templates: tuple[str, dict[str, An
     return found
 
 
-def test_the_native_providers_template_is_looked_into() -> None:
+def test_the_launch_template_of_the_native_provider_is_read() -> None:
     data = {"launchTemplateName": "gpus", "launchTemplateData": {"instanceType": "g6.12xlarge"}}
     inputs = {"clusterName": "ml", "scalingConfig": {"maxSize": 2}, "launchTemplate": {"name": "gpus"}}
 
@@ -106,13 +106,13 @@ def test_a_self_managed_group_of_a_cluster_has_its_templates_machine(token: str,
     assert found.spot is True or "mixedInstancesPolicy" in named
 
 
-def test_what_a_group_names_itself_goes_before_its_template() -> None:
+def test_a_groups_own_machine_takes_precedence_over_its_templates() -> None:
     found = pool(GROUP, group(instanceTypes=["m7i.large"]), (TEMPLATE, {"instanceType": "g6.12xlarge"}))
 
     assert not isinstance(found, GpuPool)
 
 
-def test_two_templates_of_one_name_are_none() -> None:
+def test_two_templates_with_one_name_leave_the_group_undecided() -> None:
     gpus = (TEMPLATE, {"name": "a", "instanceType": "g6.12xlarge"})
     found = pool(GROUP, group(launchTemplate={"name": "a"}), gpus, gpus, referred=False)
 

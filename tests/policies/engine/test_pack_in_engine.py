@@ -20,12 +20,12 @@ RULE_LEVELS = {rule.name: str(rule.level) for rule in all_rules()}
 
 
 def level_of(case: Case) -> str | None:
-    """What the engine must tell a case at: its rule's own level where it is broken, as advice where that hangs on something unknown."""
+    """Return the expected level of a case: the rule's own for a violation, advice if it depends on an unknown value, else None."""
     return {Verdict.FAIL: RULE_LEVELS[case.rule], Verdict.UNKNOWN: "advisory"}.get(case.verdict)
 
 
 def rules_of(event: dict[str, Any]) -> list[str]:
-    """The rule that speaks, or those that wait together for what is not known yet."""
+    """Return the rule of an event, or all rules that it reports as undecided."""
     _, waits, rules = event["message"].partition("These rules judge again once the values are known: ")
     return rules.split(", ") if waits else [event["policyName"]]
 
@@ -38,7 +38,7 @@ def of_one_resource() -> list[Case]:
 
 
 def across_resources() -> list[Case]:
-    """A case that breaks a rule and one that keeps it. What else a state holds is part of a case: each has a state of its own."""
+    """Return a case that breaks a rule and one that keeps it. Each needs a separate state, which contains the case's other objects."""
     of_rule = cases_of("nodepool-references-missing-class")
     return [next(case for case in of_rule if case.verdict is verdict) for verdict in (Verdict.FAIL, Verdict.PASS)]
 
@@ -48,10 +48,10 @@ def test_the_engine_gives_every_fixture_the_same_verdict_on_a_state_with_empty_o
 
     code, events, printed = analyzed(tmp_path, state)
 
-    told = {(event["resourceUrn"], rule): event["enforcementLevel"] for event in events for rule in rules_of(event)}
+    levels = {(event["resourceUrn"], rule): event["enforcementLevel"] for event in events for rule in rules_of(event)}
     expected = {(case.urn, case.rule): level_of(case) for case in of_one_resource()}
     assert code == 1, printed
-    assert {key: level for key, level in expected.items() if told.get(key) != level} == {}, printed
+    assert {key: level for key, level in expected.items() if levels.get(key) != level} == {}, printed
 
 
 @pytest.mark.parametrize("case", across_resources(), ids=str)
@@ -60,13 +60,13 @@ def test_the_engine_compares_resources_by_their_inputs_although_their_outputs_ar
 
     _, events, printed = analyzed(tmp_path, state)
 
-    told = {event["enforcementLevel"] for event in events if event["resourceUrn"] == case.urn and event["policyName"] == case.rule}
-    assert told == {level for level in [level_of(case)] if level}, printed
+    levels = {event["enforcementLevel"] for event in events if event["resourceUrn"] == case.urn and event["policyName"] == case.rule}
+    assert levels == {level for level in [level_of(case)] if level}, printed
 
 
 def test_a_state_that_keeps_the_rules_passes(tmp_path: Path) -> None:
     def wanted(case: Case) -> bool:
-        # What passes one rule may be silent about another; a quota, a range and a queue that keep theirs keep them all.
+        # An object that passes one rule may break another. Those of these three rules keep all rules.
         return (
             case.rule in {"quota-key-never-enforced", "gpu-key-in-limit-range", "queue-admits-no-namespace"}
             and case.verdict is Verdict.PASS
@@ -85,7 +85,7 @@ POOL = {"nodeConfig": {"machineType": "g2-standard-8"}, "autoscaling": {"maxNode
 POOL_TYPE = "gcp:container/nodePool:NodePool"
 
 
-def told_of_a_pool(folder: Path, configuration: dict[str, Any]) -> tuple[int, set[tuple[str, str]], str]:
+def analyzed_pool(folder: Path, configuration: dict[str, Any]) -> tuple[int, set[tuple[str, str]], str]:
     state = written_state(folder, [(f"urn:pulumi:dev::flexspot::{POOL_TYPE}::l4", POOL_TYPE, POOL)])
     code, events, printed = analyzed(folder, state, configuration)
     return code, {(event["policyName"], event["enforcementLevel"]) for event in events}, printed
@@ -94,11 +94,11 @@ def told_of_a_pool(folder: Path, configuration: dict[str, Any]) -> tuple[int, se
 TAINT, LIMIT, OWNER = "gpu-pool-without-taint", "gpu-pool-without-limit", "missing-owner-labels"
 
 
-def test_levels_and_parameters_are_configured_of_the_pack_and_of_each_rule(tmp_path: Path) -> None:
+def test_levels_and_parameters_are_configured_for_the_pack_and_for_each_rule(tmp_path: Path) -> None:
     of_the_pack = {TAINT: "advisory", LIMIT: {"most": 4, "level": "mandatory"}}
-    code, told, printed = told_of_a_pool(tmp_path, {"flexspot": of_the_pack, TAINT: "mandatory", OWNER: "disabled"})
+    code, reported, printed = analyzed_pool(tmp_path, {"flexspot": of_the_pack, TAINT: "mandatory", OWNER: "disabled"})
 
-    assert (code, told) == (1, {(TAINT, "advisory"), (LIMIT, "mandatory")}), printed
+    assert (code, reported) == (1, {(TAINT, "advisory"), (LIMIT, "mandatory")}), printed
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_levels_and_parameters_are_configured_of_the_pack_and_of_each_rule(tmp_p
 def test_the_engine_refuses_a_value_of_the_wrong_type_before_it_judges_anything(
     configuration: dict[str, Any], problem: str, tmp_path: Path
 ) -> None:
-    code, told, printed = told_of_a_pool(tmp_path, configuration)
+    code, reported, printed = analyzed_pool(tmp_path, configuration)
 
-    assert (code, told) == (1, set()), printed
+    assert (code, reported) == (1, set()), printed
     assert problem in printed

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.slow
 
 PACK = Path(__file__).parents[3] / "policies" / "pack"
 
-# Starts the pack as an engine does, says which process and port it has, and waits to be killed.
+# Starts the pack as an engine does, prints its process id and port, and waits to be killed.
 ENGINE = """
 import subprocess, sys
 pack = subprocess.Popen([sys.executable, sys.argv[1], "127.0.0.1:1"], stdout=subprocess.PIPE, text=True)
@@ -32,6 +32,6 @@ def test_a_pack_ends_when_its_engine_was_killed() -> None:
         engine.kill()
         engine.wait(60)
 
-        # Ended, and not only told to: nobody else ends it.
+        # It must have ended by itself: no other process ends it.
         psutil.wait_procs([pack], timeout=60)
         assert not pack.is_running()

@@ -24,15 +24,15 @@ def names(tree: Any) -> Iterator[str]:
         yield from names(each)
 
 
-def test_every_type_that_is_named_is_there() -> None:
+def test_every_named_type_exists() -> None:
     written = fields()
 
     assert {name for part in (KINDS, TYPES) for name in names(written[part])} <= written[TYPES].keys()
 
 
 @pytest.mark.engine
-def test_the_file_is_what_the_pinned_definitions_give() -> None:
-    """When this fails: `python -m flexspot.policies.inventory.field_schemas` with these definitions and JobSet's."""
+def test_the_file_matches_the_pinned_definitions() -> None:
+    """If this fails, run `python -m flexspot.policies.inventory.field_schemas` with these definitions and JobSet's."""
     found = field_schemas.collected([path for folder in FOLDERS for path in sorted((ASSETS / folder / "crds").glob("*.yaml"))])
 
     written = fields()

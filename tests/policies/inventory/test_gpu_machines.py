@@ -1,4 +1,4 @@
-"""Which machines have NVIDIA GPUs, or accelerators of AWS's own."""
+"""Accelerators of machines, by name and by node label."""
 
 from __future__ import annotations
 
@@ -47,7 +47,9 @@ def test_the_shipped_catalog_agrees() -> None:
         ("topology.kubernetes.io/zone", "In", ["us-east-1a"], (False, False, False)),
     ],
 )
-def test_a_requirement_says_what_it_says_of_gpus(key: str, operator: str, values: list[str], selection: tuple[bool, bool, bool]) -> None:
+def test_a_requirement_names_demands_or_excludes_gpus(
+    key: str, operator: str, values: list[str], selection: tuple[bool, bool, bool]
+) -> None:
     found = gpu_selection(Field({"key": key, "operator": operator, "values": values}))
 
     assert (found.names, found.demands, found.excludes) == selection

@@ -1,4 +1,4 @@
-"""What documents of IAM say, in JSON or as a mapping."""
+"""Statements of IAM documents, in JSON or as a mapping."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_one_statement_needs_no_list(document: Any) -> None:
 
 
 @pytest.mark.parametrize("document", ["", "see the wiki", "[" * 100_000, "{}", 7])
-def test_what_is_no_document_has_no_statements(document: Any) -> None:
+def test_an_invalid_document_has_no_statements(document: Any) -> None:
     assert statements_of(Field(document)) == ()
 
 
@@ -48,5 +48,5 @@ def test_what_is_no_document_has_no_statements(document: Any) -> None:
         ({"Action": None}, (False, "")),
     ],
 )
-def test_a_statement_allows_everything_of_a_service_on_everything(changes: dict[str, Any], expected: tuple[Any, str]) -> None:
+def test_a_statement_may_allow_all_actions_of_a_service_on_every_resource(changes: dict[str, Any], expected: tuple[Any, str]) -> None:
     assert allows_everything_of(statement(**changes)) == expected

@@ -1,4 +1,4 @@
-"""Kinds of other people's repositories are pods and pools like any, with fields named in their own spelling.
+"""Kinds from other repositories are read as pods and pools, with fields named in their own spelling.
 
 Shapes looked up on 2026-11-25: kserve/kserve (docs/samples/v1beta1), kubeflow/trainer (examples), kubeflow/mpi-operator (examples/v2beta1),
 argoproj/argo-workflows (examples/gpu*), argoproj/argo-rollouts (examples), Config Connector's reference, karpenter.sh/v0.31.
@@ -43,7 +43,7 @@ def of_kind(kind: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("kind", sorted(WORK))
-def test_its_pods_ask_for_gpus_and_select_spot(kind: str) -> None:
+def test_its_pods_request_gpus_and_select_spot(kind: str) -> None:
     [pods] = views(PodSet, of_kind(kind))
 
     assert pods.asks_for_gpus is True
@@ -55,7 +55,7 @@ def test_its_grace_period_is_judged(kind: str) -> None:
     assert "its pods have 15 seconds" in failing(of_kind(kind), closed=True)["grace-exceeds-notice"]
 
 
-def test_a_container_node_pool_is_told_of_in_its_own_words() -> None:
+def test_findings_about_a_container_node_pool_use_its_own_field_names() -> None:
     pool = yaml.safe_load(
         "{apiVersion: container.cnrm.cloud.google.com/v1beta1, kind: ContainerNodePool, metadata: {name: gpu}, spec: {"
         "autoscaling: {minNodeCount: 0}, nodeConfig: {machineType: n1-standard-4, guestAccelerator: [{type: nvidia-tesla-t4, count: 1}]}}}"
@@ -81,7 +81,7 @@ def test_a_provisioner_is_a_pool() -> None:
     assert "spec.limits.resources" in said["gpu-pool-without-limit"]
     provisioner["spec"] |= {"limits": {"resources": {"nvidia.com/gpu": 4}}, "taints": [{"key": "nvidia.com/gpu", "effect": "NoSchedule"}]}
     assert not {"gpu-pool-without-limit", "gpu-pool-without-taint"} & failing(provisioner, closed=True).keys()
-    # Its webhook made a pool that names no capacity type on-demand; a NodePool which names none may have Spot as well.
+    # Its webhook sets on-demand in a pool without a capacity type. A NodePool without one may have Spot as well.
     assert "spot-pool-without-taint" not in failing(provisioner, closed=True)
     provisioner["spec"]["requirements"].append({"key": "karpenter.sh/capacity-type", "operator": "Exists"})
     assert "spot-pool-without-taint" in failing(provisioner, closed=True)

@@ -1,4 +1,4 @@
-"""The labels that a pool's nodes have before they boot, and the machines that they may be."""
+"""Labels that a pool's nodes have before they boot, and their possible machines."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def of_type(*machines: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("cloud", Vendor)
-def test_the_light_catalog_says_what_the_checked_one_says(cloud: Vendor) -> None:
+def test_the_light_catalog_agrees_with_the_checked_one(cloud: Vendor) -> None:
     light, whole = machine_catalog.machines_of(cloud), machines_of(cloud)
 
     assert light.keys() == whole.keys()
@@ -57,11 +57,11 @@ def test_the_light_catalog_says_what_the_checked_one_says(cloud: Vendor) -> None
         (UNKNOWN, ["a"], "a", UNKNOWN),
     ],
 )
-def test_a_requirement_leaves_a_value_or_not(operator: Any, values: list[Any], value: str, answer: Tri) -> None:
+def test_a_requirement_allows_a_value_or_not(operator: Any, values: list[Any], value: str, answer: Tri) -> None:
     assert allows(requirement("key", operator, values), value) is answer
 
 
-def test_the_machines_that_requirements_leave_and_whether_those_are_all() -> None:
+def test_requirements_allow_machines_of_the_catalog_and_perhaps_others() -> None:
     def left(*requirements: Field) -> tuple[list[str], bool]:
         machines, complete = allowed_machines(requirements)
         return [machine.name for machine in machines], complete
@@ -108,7 +108,7 @@ GROUP = {"nodeGroupName": "g5", "instanceTypes": ["g5.xlarge"], "capacityType": 
         (pool(EKS_GROUP, GROUP), {"eks.amazonaws.com/capacityType": "ON_DEMAND"}, False),
     ],
 )
-def test_a_pool_has_the_labels_or_has_them_not(offered: Pool, wanted: dict[str, str], answer: Tri) -> None:
+def test_a_pool_may_carry_labels(offered: Pool, wanted: dict[str, str], answer: Tri) -> None:
     assert offered.offer.carries({key: Field(value) for key, value in wanted.items()}) is answer
 
 
@@ -133,5 +133,5 @@ def gke(**node: Any) -> dict[str, Any]:
         (EKS_GROUP, {"instanceTypes": [UNKNOWN], "scalingConfig": {"maxSize": 2}}, UNKNOWN),
     ],
 )
-def test_how_many_gpus_a_pool_can_have(token: str, inputs: dict[str, Any], gpus: Any) -> None:
+def test_a_pool_has_a_largest_number_of_gpus(token: str, inputs: dict[str, Any], gpus: Any) -> None:
     assert pool(token, inputs).gpus == gpus

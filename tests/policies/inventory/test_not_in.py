@@ -1,4 +1,4 @@
-"""Requirements and affinities that say what is refused: NotIn holds for nodes without the label as well, DoesNotExist for them alone."""
+"""Requirements and affinities that exclude values: NotIn also matches nodes without the label, DoesNotExist only those."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ GPU = (CATEGORY, "In", ["g"])
         ((CATEGORY, "NotIn", ["c", "m", "r", "t", "g"]), True),
         (("eks.amazonaws.com/instance-category", "NotIn", ["a", "c", "m", "r", "t", "i"]), True),
         ((COUNT, "NotIn", ["0"]), True),
-        # Nobody is accused who refuses GPUs, or only old or small machines.
+        # Pools that refuse GPUs, or only old or small machines, are no GPU pools.
         ((CATEGORY, "NotIn", ["c", "m", "r", "t", "g", "gr", "p"]), False),
         ((CATEGORY, "NotIn", ["t"]), False),
         ((CATEGORY, "NotIn", ["g", "p"]), False),
@@ -32,19 +32,19 @@ GPU = (CATEGORY, "In", ["g"])
         (("node.kubernetes.io/instance-type", "NotIn", ["g5.xlarge"]), False),
     ],
 )
-def test_a_pool_that_refuses_all_ordinary_machines_makes_gpu_nodes(requirement: tuple[str, str, list[Any]], makes_gpus: Tri) -> None:
+def test_a_pool_that_refuses_all_ordinary_machines_creates_gpu_nodes(requirement: tuple[str, str, list[Any]], makes_gpus: Tri) -> None:
     [pool] = views(Pool, node_pool(requirement))
 
     assert isinstance(pool, GpuPool) is makes_gpus
 
 
-def test_a_pool_that_refuses_nvidia_makes_none_of_its_gpu_nodes_whatever_it_names_besides() -> None:
+def test_a_pool_that_refuses_nvidia_is_no_gpu_pool_whatever_else_it_requires() -> None:
     [pool] = views(Pool, node_pool(GPU, (MAKER, "NotIn", ["nvidia"])))
 
     assert not isinstance(pool, GpuPool)
 
 
-def test_what_is_refused_and_not_known_yet_is_undecided() -> None:
+def test_an_unknown_refused_value_leaves_the_selection_undecided() -> None:
     selection = gpu_selection(Field({"key": CATEGORY, "operator": "NotIn", "values": ["c", UNKNOWN]}))
 
     assert selection.names is UNKNOWN
@@ -70,7 +70,7 @@ def test_what_is_refused_and_not_known_yet_is_undecided() -> None:
         (("karpenter.k8s.aws/instance-cpu", "Gt", ["4"]), True),
     ],
 )
-def test_an_affinity_is_held_against_what_the_pools_nodes_are(expression: tuple[Any, str, list[Any]], meets: Tri) -> None:
+def test_an_affinity_is_compared_with_the_pools_nodes(expression: tuple[Any, str, list[Any]], meets: Tri) -> None:
     [pool] = views(Pool, node_pool(GPU, (SPOT, "In", ["spot"]), labels={"tier": "gold"}))
     key, operator, values = expression
 
@@ -87,14 +87,14 @@ def verdicts(rule: str, *manifests: Manifest) -> set[Verdict]:
     return {finding.verdict for finding in found(*manifests, closed=True, rule=rule) if finding.object.kind == "Job"}
 
 
-def test_work_that_refuses_spot_is_not_told_to_survive_it() -> None:
+def test_work_that_refuses_spot_does_not_have_to_survive_interruptions() -> None:
     pool = node_pool(GPU, (SPOT, "In", ["spot"]))
 
     assert Verdict.FAIL in verdicts("job-dies-on-interruption", pool, work(*GPU))
     assert Verdict.FAIL not in verdicts("job-dies-on-interruption", pool, work(SPOT, "NotIn", ["spot"]))
 
 
-def test_work_whose_only_pool_it_may_use_has_a_taint_that_it_does_not_tolerate_is_told_of_it() -> None:
+def test_work_must_tolerate_the_taint_of_the_only_pool_that_it_selects() -> None:
     pool = node_pool(GPU, (SPOT, "In", ["on-demand"]), taints=[{"key": "team", "value": "a", "effect": "NoSchedule"}])
     other = node_pool(GPU, (SPOT, "In", ["spot"])) | {"metadata": {"name": "spot"}}
 

@@ -1,4 +1,4 @@
-"""Pools of the providers made from the clouds' APIs, of Auto Scaling groups, and pods that a chart's values describe.
+"""Pools of the providers generated from the clouds' APIs, Auto Scaling groups, and pods in a chart's values.
 
 Shapes: Pulumi's registry of aws-native 1.51 (AWS::EKS::Nodegroup, AWS::AutoScaling::AutoScalingGroup) and google-native 0.32
 (container/v1), and aws 7 (autoscaling.Group); tags of kubernetes/autoscaler's README for AWS; values as of the charts vllm-stack,
@@ -39,7 +39,7 @@ NODEGROUP = {
 }
 
 
-def test_a_node_group_of_aws_native_is_judged_like_any() -> None:
+def test_a_node_group_of_aws_native_is_judged_like_any_other() -> None:
     usual = failing((EKS_GROUP, NODEGROUP))
 
     assert "gpu-pool-without-taint" in usual
@@ -58,7 +58,7 @@ def google_native(**more: Any) -> dict[str, Any]:
     }
 
 
-def test_a_node_pool_of_google_native_is_judged_in_its_own_words() -> None:
+def test_findings_about_a_node_pool_of_google_native_use_its_own_field_names() -> None:
     found = failing((GOOGLE_POOL, google_native(spot=True)))
 
     assert found.keys() >= {"gpu-pool-without-limit", "gpu-pool-without-taint", "spot-pool-without-taint"}
@@ -72,7 +72,7 @@ def test_a_pool_of_google_native_that_does_not_scale_is_bounded_by_its_count() -
     assert "gpu-pool-without-limit" not in failing((GOOGLE_POOL, inputs))
 
 
-def test_the_pools_of_a_cluster_of_google_native_are_seen_and_networks_that_are_off_keep_nobody_out() -> None:
+def test_the_pools_of_a_google_native_cluster_are_read_and_disabled_authorized_networks_protect_nothing() -> None:
     cluster = {
         "nodePools": [{"name": "gpu", **google_native()}],
         "autoscaling": {"enableNodeAutoprovisioning": True, "resourceLimits": [{"resourceType": "cpu", "maximum": "100"}]},
@@ -85,7 +85,7 @@ def test_the_pools_of_a_cluster_of_google_native_are_seen_and_networks_that_are_
     assert "auto-provisioning-without-gpu-limit" in found or "nodePools[0].config.accelerators" in found["gpu-pool-without-taint"]
 
 
-def test_a_private_cluster_of_the_native_providers_is_not_accused() -> None:
+def test_a_private_cluster_of_the_native_providers_is_not_reported_as_public() -> None:
     google = {"nodePools": [], "privateClusterConfig": {"enablePrivateEndpoint": True}, "autopilot": {"enabled": True}}
     amazon = {"resourcesVpcConfig": {"endpointPublicAccess": False, "endpointPrivateAccess": True}}
 
@@ -120,7 +120,7 @@ def test_an_auto_scaling_group_of_a_cluster_is_a_pool(token: str) -> None:
     assert "missing-owner-labels" in failing((token, inputs))
 
 
-def test_what_a_group_leaves_to_its_template_and_its_user_data_is_not_held_against_it() -> None:
+def test_fields_that_a_group_leaves_to_its_template_and_user_data_are_no_violation() -> None:
     found = failing((SCALING_GROUP, group("g6.xlarge")))
 
     assert not {"gpu-pool-without-taint", "spot-pool-without-taint"} & found.keys()
@@ -133,11 +133,11 @@ def test_what_a_group_leaves_to_its_template_and_its_user_data_is_not_held_again
     [group("g6.xlarge", tags={"Name": "render-farm"}), group("g6.xlarge", tags={}), {**group("m7i.large"), "maxSize": 100}],
     ids=["another program's group", "no tags", "no GPUs"],
 )
-def test_a_group_of_no_cluster_or_without_gpus_is_not_accused_for_its_gpus(inputs: dict[str, Any]) -> None:
+def test_a_group_outside_a_cluster_or_without_gpus_has_no_finding_about_gpus(inputs: dict[str, Any]) -> None:
     assert not {"gpu-pool-without-limit", "gpu-pool-without-taint"} & failing((SCALING_GROUP, inputs)).keys()
 
 
-def test_labels_and_taints_that_cluster_autoscaler_is_told_of_are_the_pools() -> None:
+def test_labels_and_taints_in_tags_for_cluster_autoscaler_belong_to_the_pool() -> None:
     tags = {
         "k8s.io/cluster-autoscaler/enabled": "true",
         "k8s.io/cluster-autoscaler/node-template/label/team": "research",
@@ -149,7 +149,7 @@ def test_labels_and_taints_that_cluster_autoscaler_is_told_of_are_the_pools() ->
     assert [each.value for each in pool.taints.fields] == [{"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}]
 
 
-def test_a_group_whose_tags_or_machines_come_later_is_not_decided_now() -> None:
+def test_a_group_with_unknown_tags_is_undecided() -> None:
     [pool] = views(Pool, (SCALING_GROUP, {"maxSize": 1, "tags": LATER}))
 
     assert pool.concerned is UNKNOWN
@@ -167,7 +167,7 @@ VALUES = {
 }
 
 
-def test_what_a_releases_values_say_of_gpu_pods_is_judged() -> None:
+def test_gpu_pods_in_a_releases_values_are_judged() -> None:
     found = failing((RELEASE, {"chart": "vllm-stack", "values": VALUES}))
 
     assert found.keys() >= {"gpu-request-differs-from-limit", "fractional-gpu"}
@@ -175,7 +175,7 @@ def test_what_a_releases_values_say_of_gpu_pods_is_judged() -> None:
     assert "values.workers[0]" in found["fractional-gpu"]
 
 
-def test_what_its_chart_may_say_is_not_held_against_a_release() -> None:
+def test_fields_that_a_release_leaves_to_its_chart_are_no_violation() -> None:
     right = {"resources": {"limits": {"nvidia.com/gpu": 1}}}
     inputs = {"chart": "vllm-stack", "values": {"engine": right, "unset": {"resources": {}}, "late": {"resources": LATER}}}
 

@@ -1,4 +1,4 @@
-"""What the index of pools and the shared answers leave out changes no verdict and no word."""
+"""The index of pools and the shared answers change no verdict and no message."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def read(run: list[Resource]) -> list[Reading]:
     return [read_source(from_pulumi(*each)) for each in run]
 
 
-def told(readings: Sequence[Reading], *, closed: bool) -> list[list[tuple[str, ...]]]:
+def findings_of(readings: Sequence[Reading], *, closed: bool) -> list[list[tuple[str, ...]]]:
     judged = judge_all([each.source for each in readings], [each for each in all_rules() if each.among], DEFAULTS, closed=closed)
     return [[(each.rule, each.verdict, str(each.object), each.message, each.remediation) for each in findings] for findings in judged]
 
 
-def asking_every_pool(patch: pytest.MonkeyPatch) -> None:
-    """The straightforward way: every question is answered anew, and of every pool. No few pools stand for all."""
+def without_index(patch: pytest.MonkeyPatch) -> None:
+    """Replace the index: every answer is calculated again, for every pool, and no pool represents others."""
 
     def answered_anew(_self: Inventory, _question: str, _about: object, answer: Callable[[], Any]) -> Any:
         return answer()
@@ -48,7 +48,7 @@ def asking_every_pool(patch: pytest.MonkeyPatch) -> None:
         def __init__(self, pools: tuple[GpuPool, ...]) -> None:
             self._pools = pools
 
-        def those_for(self, _option: object) -> tuple[GpuPool, ...]:
+        def pools_for(self, _option: object) -> tuple[GpuPool, ...]:
             return self._pools
 
     patch.setattr(Inventory, "once", answered_anew)
@@ -58,13 +58,13 @@ def asking_every_pool(patch: pytest.MonkeyPatch) -> None:
 
 @settings(max_examples=50)
 @given(runs(), st.booleans())
-def test_every_rule_says_the_same_as_when_it_asks_every_pool(run: list[Resource], closed: bool) -> None:  # noqa: FBT001 -- drawn
+def test_every_rule_finds_the_same_with_and_without_the_index(run: list[Resource], closed: bool) -> None:  # noqa: FBT001 -- drawn
     readings = read(run)
     with pytest.MonkeyPatch.context() as patch:
-        asking_every_pool(patch)
-        expected = told(readings, closed=closed)
+        without_index(patch)
+        expected = findings_of(readings, closed=closed)
 
-    found = told(readings, closed=closed)
+    found = findings_of(readings, closed=closed)
 
     assert found == expected
     assert "the rule itself is broken" not in str(found)
@@ -72,7 +72,7 @@ def test_every_rule_says_the_same_as_when_it_asks_every_pool(run: list[Resource]
 
 @settings(max_examples=50)
 @given(runs(), labels(most=3))
-def test_a_pool_that_the_index_leaves_out_is_one_that_cannot_have_the_labels(run: list[Resource], wanted: Any) -> None:
+def test_a_pool_that_the_index_leaves_out_cannot_carry_the_labels(run: list[Resource], wanted: Any) -> None:
     inventory = Inventory(tuple(view for reading in read(run) for view in reading.views))
     selector = dict(Field(plain(wanted)).parts().named)
 

@@ -1,4 +1,4 @@
-"""Plan, readers and rules go by the same figures of the clouds."""
+"""Plan, readers and rules use the same figures of the clouds."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from flexspot.policies.values.field import UNKNOWN, Field
 
 
 @pytest.mark.parametrize("cloud,parameter", [("gke", "gke-seconds"), ("eks", "ec2-seconds")])
-def test_the_rule_counts_on_what_the_plan_counts_on(cloud: str, parameter: str) -> None:
+def test_rule_and_plan_use_the_same_notice(cloud: str, parameter: str) -> None:
     assert grace_exceeds_notice.defaults().number(parameter) == facts_of(cloud)[CapacityType.SPOT].notice_seconds
 
 
-def test_so_do_the_readers_of_pools() -> None:
+def test_readers_of_pools_and_plan_use_the_same_notice() -> None:
     assert facts_of("eks")[CapacityType.SPOT].notice_seconds == EC2_NOTICE_SECONDS
     assert notice_of(Field({})) == facts_of("gke")[CapacityType.SPOT].notice_seconds
 
 
-def test_so_do_settings_and_rules_with_the_priority_below_which_no_node_is_made() -> None:
+def test_settings_and_rules_use_the_same_priority_for_the_scale_up_cutoff() -> None:
     assert SCALE_UP_CUT_OFF == SCALE_UP_CUTOFF
 
 

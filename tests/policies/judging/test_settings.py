@@ -1,4 +1,4 @@
-"""Levels and parameters as people write them."""
+"""Levels, parameters and suppressions as users write them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ RULE = Rule(
 
 
 @pytest.mark.parametrize("written,level", [("advisory", Level.ADVISORY), ({"level": "disabled"}, Level.DISABLED), ({}, Level.MANDATORY)])
-def test_a_level_stands_alone_or_among_parameters(written: Any, level: Level) -> None:
+def test_a_level_is_written_alone_or_with_parameters(written: Any, level: Level) -> None:
     settings = read_settings({"example": written}, [RULE])
 
     assert settings.level(RULE) is level
@@ -56,7 +56,7 @@ def test_a_parameter_that_is_not_set_keeps_its_default() -> None:
         ({"example": {"keys": [1]}}, "example.keys: [1] is not allowed; allowed: a list of at least one string"),
     ],
 )
-def test_what_is_wrong_is_named_with_what_is_allowed(written: dict[str, Any], problem: str) -> None:
+def test_an_invalid_setting_is_reported_with_the_allowed_values(written: dict[str, Any], problem: str) -> None:
     assert read_settings(written, [RULE]).problems == (problem,)
 
 
@@ -77,7 +77,7 @@ SUPPRESSION = {"rule": "example", "object": "Pod/a/b", "reason": "a trial"}
         ([{**SUPPRESSION, 7: "x"}], "suppressions.0.7: there is no 7; allowed: by, object, reason, rule, until"),
     ],
 )
-def test_a_suppression_of_another_form_is_named_with_what_is_allowed(written: Any, problem: str) -> None:
+def test_an_invalid_suppression_is_reported_with_the_allowed_values(written: Any, problem: str) -> None:
     settings = read_settings({"suppressions": written}, [RULE])
 
     assert [each[: len(problem)] for each in settings.problems] == [problem]
@@ -100,7 +100,7 @@ _ENTRIES = st.builds(_entry, st.dictionaries(_KEYS, _VALUES, max_size=2))
 
 
 @given(st.dictionaries(_KEYS, _VALUES, max_size=4) | st.fixed_dictionaries({"suppressions": st.lists(_ENTRIES, max_size=2)}))
-def test_whatever_is_written_is_read_without_an_error_and_what_is_taken_is_what_the_schema_allows(written: dict[str, Any]) -> None:
+def test_any_settings_are_read_without_an_error_and_accepted_ones_match_the_schema(written: dict[str, Any]) -> None:
     problems = read_settings(written, [RULE]).problems
 
     allowed: Any = Draft202012Validator({"type": "object", "additionalProperties": False, "properties": schema([RULE])})
@@ -108,7 +108,7 @@ def test_whatever_is_written_is_read_without_an_error_and_what_is_taken_is_what_
 
 
 @given(st.dictionaries(st.none() | st.booleans() | st.integers() | st.dates() | st.text(), st.none()))
-def test_a_key_that_yaml_takes_for_something_else_than_text_is_no_rule(written: dict[Any, None]) -> None:
+def test_a_key_that_yaml_does_not_parse_as_text_is_no_rule(written: dict[Any, None]) -> None:
     assert len(read_settings(written, [RULE]).problems) == len(written)
 
 

@@ -1,4 +1,4 @@
-"""Which labels an expression asks of which series."""
+"""Labels that an expression requires of each series."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from flexspot.policies.metrics import HISTOGRAM_SERIES, amounts_by_container, hi
         ("max by (node) (gpu or other)", ["gpu.node", "other.node"]),
         ("vector(1) > on (node) abs(gpu)", ["gpu.node"]),
         ("vector(1)", []),
-        # What the expression itself gives is asked of no series, and what an aggregation has taken away of none either.
+        # Labels that the expression adds, or that an aggregation has dropped, are required of no series.
         ('sum by (node) (label_replace(gpu, "node", "$1", "Hostname", "(.*)"))', ["gpu.Hostname"]),
         ('sum by (both) (label_join(gpu, "both", "/", "a", "b"))', ["gpu.a", "gpu.b"]),
         ("sum by (zone) (gpu * on (node) group_left (zone) info)", ["gpu.node", "info.node", "info.zone"]),
@@ -32,16 +32,16 @@ from flexspot.policies.metrics import HISTOGRAM_SERIES, amounts_by_container, hi
         ('{__name__=~"gpu.*", node="a"}', []),
     ],
 )
-def test_a_label_is_asked_of_the_series_that_must_have_it(text: str, expected: list[str]) -> None:
+def test_a_label_is_required_of_the_series_that_must_have_it(text: str, expected: list[str]) -> None:
     tree = parsed(text)
 
     assert tree
     assert [f"{series}.{label}" for series, label in labels_asked(tree)] == expected
 
 
-def test_names_of_the_data_are_those_of_families_and_not_of_their_series() -> None:
+def test_listed_names_are_metric_families_and_not_their_series() -> None:
     names = histograms() | amounts_by_container()
 
     assert [name for name in names if not re.fullmatch(r"[a-z_:][a-z0-9_:]*", name) or name.endswith(HISTOGRAM_SERIES)] == []
     assert "kueue_admission_wait_time_seconds" in names
-    assert "karpenter_nodes_termination_duration_seconds" not in names, "a summary has series of its own name"
+    assert "karpenter_nodes_termination_duration_seconds" not in names, "a summary has series under its bare name"

@@ -1,4 +1,4 @@
-"""PromQL as a tree: what rules see of an expression, and what never reaches the parser."""
+"""PromQL as a tree, and expressions that never reach the parser."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ def test_a_name_may_be_written_as_a_label() -> None:
     ],
     ids=str,
 )
-def test_a_label_is_needed_where_nothing_without_it_is_selected(matcher: Matcher, needs: object) -> None:
+def test_a_matcher_needs_a_label_if_it_selects_no_series_without_it(matcher: Matcher, needs: object) -> None:
     assert matcher.needs_label is needs
 
 
 @pytest.mark.parametrize("text", ["", "sum(", "x{", "foo bar", "x[$interval]", "x offset inf", "x" * 20_001])
-def test_what_is_no_promql_is_no_tree(text: str) -> None:
+def test_invalid_promql_has_no_tree(text: str) -> None:
     assert parsed(text) is None
 
 
@@ -63,12 +63,12 @@ def test_what_is_no_promql_is_no_tree(text: str) -> None:
     ],
     ids=["none", "a bracket", "too long", "a function of another release", "a feature"],
 )
-def test_what_is_wrong_is_told_where_the_parser_can_know(text: str, problem: object) -> None:
+def test_a_problem_is_reported_unless_another_prometheus_may_accept_the_expression(text: str, problem: object) -> None:
     assert promql_problem(text) == problem
 
 
 @pytest.mark.parametrize("read,answer", [(promql_problem, UNKNOWN), (parsed, None)])
-def test_a_panic_of_the_parser_tells_nothing_of_the_expression_and_what_stops_the_program_does(read: Any, answer: Any) -> None:
+def test_a_panic_of_the_parser_gives_no_answer_and_an_interrupt_is_raised(read: Any, answer: Any) -> None:
     panic = type("PanicException", (BaseException,), {})
     for raised in (panic, KeyboardInterrupt):
         with pytest.MonkeyPatch.context() as patch, pytest.raises(raised) if raised is KeyboardInterrupt else nullcontext():
@@ -85,12 +85,12 @@ def test_deep_nesting_is_read(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["(" * 9000 + "x" + ")" * 9000, "-" * 9000 + "x", "+".join(["x"] * 9000), "x" + "[1h:1m]" * 2500])
-def test_what_would_end_the_process_is_not_handed_to_the_parser(text: str) -> None:
+def test_an_expression_that_would_crash_the_process_is_not_parsed(text: str) -> None:
     assert parsed(text) is None
 
 
 @given(st.lists(st.sampled_from(WORDS), max_size=12).map(" ".join))
-def test_nothing_that_is_written_raises(text: str) -> None:
+def test_no_text_raises_an_error(text: str) -> None:
     tree = parsed(text)
 
     assert tree is None or list(walk(tree))

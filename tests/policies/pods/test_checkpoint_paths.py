@@ -1,4 +1,4 @@
-"""Where checkpoints go, as far as no fixture of the rule shows it."""
+"""Checkpoint paths in cases that no fixture of the rule covers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from flexspot.policies.rules.storage import checkpoint_places
         ["/bin/sh", "-c", "python train.py --ckpt_path=/out; sync"],
     ],
 )
-def test_what_a_shell_is_given_is_read_word_by_word(command: list[str]) -> None:
+def test_a_shell_script_is_read_word_by_word(command: list[str]) -> None:
     [pods] = views(PodSet, manifest("v1", "Pod", {"containers": [{"name": "train", "command": command}]}))
 
     assert len(list(checkpoint_places(pods, ("checkpoint", "ckpt"), ("checkpoint-dir", "ckpt-path")))) == 1

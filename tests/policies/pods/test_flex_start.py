@@ -1,4 +1,4 @@
-"""Whether work may run on flex-start capacity, which the cloud ends after seven days."""
+"""Work that may run on flex-start capacity, which the cloud ends after seven days."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ GPU = {"machineType": "a2-highgpu-1g", "guestAccelerators": [{"type": "nvidia-te
         ("queued", {**GPU, "taints": [{"key": "cloud.google.com/gke-queued", "effect": "NO_SCHEDULE"}]}),
     ],
 )
-def test_so_is_a_pool_of_such_nodes_on_which_it_may_run(name: str, node: dict[str, Any]) -> None:
+def test_work_may_run_on_a_flex_start_pool_or_on_queued_capacity(name: str, node: dict[str, Any]) -> None:
     pools = [("gcp:container/nodePool:NodePool", {"name": each, "nodeConfig": config}) for each, config in ((name, node), ("plain", GPU))]
     everything = inventory(job(), *pools)
 

@@ -1,4 +1,4 @@
-"""Where pods can run, and whether the cloud may take the nodes from under them."""
+"""Pools on which pods can run, and their scheduling options."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def given(*manifests: Manifest) -> tuple[PodSet, Inventory]:
 
 
 def affinity(*terms: list[Manifest]) -> Manifest:
-    """A node affinity: each of the terms is enough, and of one term all expressions must hold."""
+    """Return a node affinity. One of the terms must hold, with all its expressions."""
     written = [{"matchExpressions": expressions} for expressions in terms]
     return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": written}}}
 
@@ -74,7 +74,7 @@ def test_a_queue_adds_the_labels_and_the_tolerations_of_its_flavor() -> None:
     ],
     ids=["a taint that the pods do not tolerate", "a label that contradicts their selector"],
 )
-def test_kueue_passes_over_a_flavor_that_the_pods_cannot_take(flavor: dict[str, Any], pod: dict[str, Any]) -> None:
+def test_kueue_skips_a_flavor_that_the_pods_cannot_use(flavor: dict[str, Any], pod: dict[str, Any]) -> None:
     assert options_of(*given(job(labels=QUEUED, **pod), *queues("nvidia.com/gpu", **flavor))) == []
 
 
@@ -94,7 +94,7 @@ ELSEWHERE = {"key": "karpenter.sh/nodepool", "operator": "In", "values": ["reser
     ],
     ids=["another pool", "among others", "or this one", "not the others", "another label", "not known yet"],
 )
-def test_kueue_passes_over_a_flavor_whose_nodes_an_affinity_excludes(terms: list[Any], passed_over: Any) -> None:
+def test_kueue_skips_a_flavor_whose_nodes_an_affinity_excludes(terms: list[Any], passed_over: Any) -> None:
     options = options_of(*given(job(labels=QUEUED, affinity=affinity(*terms)), *queues("nvidia.com/gpu", **OF_SPOT)))
 
     assert options is not None
@@ -102,7 +102,7 @@ def test_kueue_passes_over_a_flavor_whose_nodes_an_affinity_excludes(terms: list
 
 
 @pytest.mark.parametrize("known", [0, 2], ids=["no queue given", "no flavor given"])
-def test_what_a_queue_leads_to_may_not_be_known(known: int) -> None:
+def test_options_are_unknown_without_the_queue_or_its_flavors(known: int) -> None:
     assert options_of(*given(job(labels=QUEUED), *queues("nvidia.com/gpu")[:known])) is None
 
 

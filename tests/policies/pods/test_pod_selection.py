@@ -1,4 +1,4 @@
-"""Which pods a selector selects, as the API server has it, and how many pods of one template run at once."""
+"""Pods that a selector selects, and the number of pods of one template that run at the same time."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ def pods(namespace: str = "team-a", **labels: str) -> PodSet:
     return found
 
 
-def test_what_another_controller_writes_is_not_known() -> None:
+def test_labels_that_another_controller_writes_are_unknown() -> None:
     selector = Field({"matchLabels": {"ray.io/cluster": "train"}})
 
     assert selects(selector, pods()) is UNKNOWN
     assert selects(selector, pods(**{"ray.io/cluster": "train"})) is True
 
 
-def test_a_budget_selects_in_its_own_namespace_alone() -> None:
+def test_a_budget_selects_only_in_its_own_namespace() -> None:
     spec = {"maxUnavailable": 1, "selector": {"matchLabels": {"app": "work"}}}
     [budget] = views(PodDisruptionBudget, manifest("policy/v1", "PodDisruptionBudget", spec, namespace="team-a"))
     inventory = Inventory((pods(app="work"), pods(namespace="team-b", app="work"), pods(namespace=SENTINEL, app="work")))
@@ -37,7 +37,7 @@ def test_a_budget_selects_in_its_own_namespace_alone() -> None:
     assert [(each.identity.namespace, answer) for each, answer in selected(budget, inventory)] == [("team-a", True), ("", UNKNOWN)]
 
 
-def test_a_leader_leads_the_others_of_its_group() -> None:
+def test_a_group_has_one_leader_and_the_rest_of_its_size_as_workers() -> None:
     def copies(spec: dict[str, Any]) -> list[object]:
         return [copies_of(each) for each in views(PodSet, manifest("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet", spec))]
 

@@ -1,4 +1,4 @@
-"""Who shares quota with whom, over the names that the versions of Kueue have had for it."""
+"""Queues that share quota, under the keys of all versions of Kueue."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a namespace can hold through its queues: as the plan of a stack reckons it, and within what Kueue allows."""
+"""GPUs that a namespace can use through its queues, within Kueue's limits."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from flexspot.policies.values.field import UNKNOWN
 
 
 def quotas(**by_flavor: Any) -> list[dict[str, Any]]:
-    """One group; each flavor by its nominal quota or by all three numbers."""
+    """Return one resource group. Each flavor is given by its nominal quota or by all its limits."""
     flavors = [
         {"name": flavor, "resources": [{"name": "nvidia.com/gpu", **(quota if isinstance(quota, dict) else {"nominalQuota": quota})}]}
         for flavor, quota in by_flavor.items()
@@ -36,20 +36,20 @@ def share(*manifests: Manifest) -> Share:
     return share_of("team-a", inventory(local("a"), *manifests), NVIDIA)
 
 
-def test_without_a_cohort_it_is_the_nominal_quota_of_all_flavors() -> None:
+def test_a_share_without_a_cohort_is_the_nominal_quota_of_all_flavors() -> None:
     assert share(queue("a", l4=8, h100="16")) == Share(Decimal(24))
 
 
-def test_what_others_lend_is_borrowed_up_to_the_limits_of_both() -> None:
+def test_quota_is_borrowed_up_to_the_limits_of_lender_and_borrower() -> None:
     other = queue("b", "all", l4={"nominalQuota": 10, "lendingLimit": 6})
 
     assert share(queue("a", "all", l4=8), other) == Share(Decimal(14))
     assert share(queue("a", "all", l4={"nominalQuota": 8, "borrowingLimit": 5}), other) == Share(Decimal(13))
     assert share(queue("a", "all", l4={"nominalQuota": 8, "lendingLimit": 0}), other) == Share(Decimal(14))
-    assert share(queue("a", "all", h100=8), other) == Share(Decimal(8)), "of a flavor that it has not, nothing is borrowed"
+    assert share(queue("a", "all", h100=8), other) == Share(Decimal(8)), "a queue borrows nothing of a flavor that it lacks"
 
 
-def test_a_cohort_lends_its_own_quota_and_passes_on_what_is_above_within_its_limits() -> None:
+def test_a_cohort_lends_its_own_quota_and_its_parents_quota_within_its_limits() -> None:
     top = kueue("Cohort", "top", resourceGroups=quotas(l4=100))
     other = kueue("Cohort", "other", parentName="top", resourceGroups=quotas(l4={"nominalQuota": 10, "lendingLimit": 3}))
     below = kueue("Cohort", "all", parentName="top", resourceGroups=quotas(l4={"nominalQuota": 4, "borrowingLimit": 50}))
@@ -58,7 +58,7 @@ def test_a_cohort_lends_its_own_quota_and_passes_on_what_is_above_within_its_lim
     assert share(queue("a", "all", l4=8), below, other, top) == Share(Decimal(8 + 4 + 50))
 
 
-def test_each_queue_counts_once_and_one_that_is_not_there_leaves_the_share_open() -> None:
+def test_each_queue_counts_once_and_a_missing_one_makes_the_share_a_lower_bound() -> None:
     twice = kueue("LocalQueue", "again", clusterQueue="a")
 
     assert share(queue("a", l4=8), twice, local("b"), queue("b", t4=2)) == Share(Decimal(10))
@@ -66,11 +66,11 @@ def test_each_queue_counts_once_and_one_that_is_not_there_leaves_the_share_open(
 
 
 @pytest.mark.parametrize("unknown", [{"nominalQuota": UNKNOWN}, {"nominalQuota": 3, "lendingLimit": UNKNOWN}])
-def test_a_number_that_is_not_known_yet_counts_nothing_and_leaves_the_share_open(unknown: dict[str, Any]) -> None:
+def test_an_unknown_number_counts_as_zero_and_makes_the_share_a_lower_bound(unknown: dict[str, Any]) -> None:
     assert share(queue("a", "all", l4=8), queue("b", "all", l4=unknown)) == Share(Decimal(8), complete=False)
 
 
-def test_a_queue_of_which_nobody_knows_the_cohort_may_be_in_any() -> None:
+def test_a_queue_with_an_unknown_cohort_may_be_in_any() -> None:
     floating = queue("b", UNKNOWN, l4=100)
 
     assert share(queue("a", "all", l4=8), floating) == Share(Decimal(8), complete=False)
@@ -84,7 +84,7 @@ MEMBERS = st.lists(
 
 
 @given(MEMBERS, st.sampled_from([{}, {"one": "two"}, {"one": "two", "two": "three"}]))
-def test_a_share_is_between_what_is_promised_and_all_there_is(
+def test_a_share_is_between_the_queues_own_quota_and_the_sum_of_all_quotas(
     members: list[tuple[str, int, int | None, int | None]], parents: dict[str, str]
 ) -> None:
     def quota(nominal: int, borrowing: int | None, lending: int | None) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""Places in an object: a value, nothing, or not known yet; in a part of an object nothing is ever absent."""
+"""Fields of an object: a value, nothing, or unknown. In a partial object nothing is ever absent."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_a_path_leads_to_a_value_to_nothing_or_into_the_unknown(path: tuple[str,
     assert field.known == (value is not UNKNOWN)
 
 
-def test_what_a_part_of_an_object_does_not_say_is_unknown() -> None:
+def test_a_field_that_a_partial_object_lacks_is_unknown() -> None:
     part = Field(OBJECT, partial=True)
 
     assert part.at("spec", "replicas").value == 2
@@ -62,7 +62,7 @@ def test_one_of_the_parts_counts_as_soon_as_it_is_known_and_all_of_them_only_whe
 
 
 @pytest.mark.parametrize("holder,any_one,every_one", [([], False, False), (UNKNOWN, UNKNOWN, UNKNOWN), ("text", False, False)])
-def test_no_parts_and_unknown_parts_are_told_apart(holder: Any, any_one: Any, every_one: Any) -> None:
+def test_no_parts_and_unknown_parts_are_distinguished(holder: Any, any_one: Any, every_one: Any) -> None:
     parts = Field(holder).parts()
 
     assert parts.any(lambda _: True) is any_one

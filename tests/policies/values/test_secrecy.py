@@ -1,4 +1,4 @@
-"""A secret is judged as what it is and never told: on its way through the engine's protocol, and in manifests where secrets usually are."""
+"""Rules judge the value of a secret and never reveal it, through the engine's protocol and in manifests."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def marked(value: Any) -> dict[str, Any]:
 
 
 def leaves(value: Any, path: Path = ()) -> Iterator[Path]:
-    """Where the scalars are, but for those that say what the object is."""
+    """Yield the paths of scalars, except apiVersion and kind."""
     if isinstance(value, dict):
         for key, each in cast("dict[str, Any]", value).items():
             if (*path, key) not in {("apiVersion",), ("kind",)}:
@@ -62,13 +62,13 @@ def changed(inputs: dict[str, Any], path: Path, change: Callable[[Any], Any]) ->
 
 
 def judged(resources: list[Resource]) -> str:
-    """Everything that the rules say of the resources, each with its envelopes, as one run."""
+    """Return the texts of all findings about the resources, as one run."""
     found = judge_all([from_pulumi(*each) for each in resources], all_rules(), DEFAULTS)
     return "\n".join(f"{violation_text(each)} {each.at}" for findings in found for each in findings)
 
 
 def reported(resources: list[Resource]) -> list[Report]:
-    """What the pack says of the resources as one stack, through the SDK's own server."""
+    """Return the pack's diagnostics about the resources as one stack, through the engine's protocol."""
     server = PolicyServer(Gate())
     alone = [each for resource in resources for each in server.analyze(*resource)]
     return [*alone, *((level, message) for level, _, message in server.analyze_stack([(*each[:2], {}) for each in resources]))]
@@ -79,7 +79,7 @@ def resources_of(case: Case) -> list[Resource]:
 
 
 @given(st.sampled_from(cases()), st.data())
-def test_no_secret_is_told_wherever_in_an_object_of_any_rule_it_stands(case: Case, data: st.DataObject) -> None:
+def test_no_secret_is_revealed_wherever_in_an_object_it_is(case: Case, data: st.DataObject) -> None:
     resources = resources_of(case)
     number = data.draw(st.integers(0, len(resources) - 1))
     token, name, inputs = resources[number]
@@ -93,7 +93,7 @@ def test_no_secret_is_told_wherever_in_an_object_of_any_rule_it_stands(case: Cas
 
 @pytest.mark.slow
 @given(runs(), st.data())
-def test_nor_of_any_object_of_a_run_that_is_compared(run: list[Resource], data: st.DataObject) -> None:
+def test_no_secret_of_a_compared_object_is_revealed(run: list[Resource], data: st.DataObject) -> None:
     hidden: list[Resource] = []
     for token, name, inputs in run:
         path = data.draw(st.sampled_from(list(leaves(inputs)) or [()]))
@@ -103,19 +103,19 @@ def test_nor_of_any_object_of_a_run_that_is_compared(run: list[Resource], data: 
 
 
 @pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.name)
-def test_nor_through_the_engines_protocol_where_every_value_of_what_breaks_a_rule_is_secret(rule: Rule) -> None:
+def test_no_secret_is_revealed_through_the_engines_protocol_if_every_value_of_a_violating_object_is_secret(rule: Rule) -> None:
     case = next(case for case in cases() if case.rule == rule.name and case.verdict is Verdict.FAIL)
     inputs = case.inputs
     for place, path in enumerate(leaves(case.inputs)):
         inputs = changed(inputs, path, lambda was, place=place: marked(f"{HUNTER}-{place}" if isinstance(was, str) else was))
 
-    told = reported([(case.type_token, case.name, inputs), *resources_of(case)[1:]])
+    reports = reported([(case.type_token, case.name, inputs), *resources_of(case)[1:]])
 
-    assert HUNTER not in str(told)
+    assert HUNTER not in str(reports)
 
 
 @given(st.sampled_from(cases()), st.data())
-def test_that_a_value_is_secret_changes_no_verdict(case: Case, data: st.DataObject) -> None:
+def test_a_secret_value_gets_the_same_verdict_as_a_plain_one(case: Case, data: st.DataObject) -> None:
     path = data.draw(st.sampled_from(list(leaves(case.inputs)) or [()]))
     inputs = changed(case.inputs, path, marked) if path else case.inputs
 
@@ -126,14 +126,14 @@ def test_that_a_value_is_secret_changes_no_verdict(case: Case, data: st.DataObje
     assert verdicts(inputs) == verdicts(case.inputs)
 
 
-def test_the_engine_is_answered_that_nothing_is_remediated_whether_or_not_there_are_secrets() -> None:
+def test_nothing_is_remediated_with_or_without_secrets() -> None:
     server = PolicyServer(Gate())
 
     assert server.remediate("kubernetes:core/v1:Secret", "plain", {"data": {"a": "b"}}) == 0
     assert server.remediate("kubernetes:core/v1:Secret", "secret", {"data": marked({"a": "b"})}) == 0
 
 
-def test_of_a_secret_mapping_the_values_and_the_keys_that_name_no_field_are_secret() -> None:
+def test_values_of_a_secret_mapping_and_keys_that_are_no_field_names_are_secret() -> None:
     inputs = {
         "spec": marked({"maxNodeCount": 3.0, "labels": {"hunter.dev/tier": True}, "memory": "2Ki", "late": UNKNOWN_STRING, "no": None})
     }
@@ -151,11 +151,11 @@ def test_of_a_secret_mapping_the_values_and_the_keys_that_name_no_field_are_secr
         ("a.b*", "what a.b* is", f"what {SHOWN} is"),
     ],
 )
-def test_a_short_secret_is_hidden_where_it_stands_by_itself_and_a_long_one_everywhere(secret: str, text: str, shown: str) -> None:
+def test_a_short_secret_is_hidden_as_a_whole_word_and_a_long_one_everywhere(secret: str, text: str, shown: str) -> None:
     assert Secrets(frozenset({secret})).hidden_in(text) == shown
 
 
-def test_a_secret_that_begins_another_leaves_nothing_of_it() -> None:
+def test_a_secret_that_is_a_prefix_of_another_leaves_no_rest_of_it() -> None:
     assert Secrets(frozenset({"hunter", "hunter2"})).hidden_in("hunter2 and hunter") == f"{SHOWN} and {SHOWN}"
 
 
@@ -176,7 +176,7 @@ SECRETIVE = ("env", "args", "command", "envFrom", "lifecycle")
 
 
 @given(st.sampled_from([case for case in cases() if case.manifest]), st.sampled_from(SECRETIVE), st.sampled_from(["name", "value", "data"]))
-def test_what_a_manifest_keeps_in_variables_commands_secrets_and_scripts_is_never_told(case: Case, field: str, key: str) -> None:
+def test_variables_commands_secrets_and_scripts_of_a_manifest_are_never_revealed(case: Case, field: str, key: str) -> None:
     manifest = copy.deepcopy(case.manifest or {})
     for path in CONTAINERS:
         place: Any = manifest
@@ -189,6 +189,6 @@ def test_what_a_manifest_keeps_in_variables_commands_secrets_and_scripts_is_neve
     script = {"apiVersion": "karpenter.k8s.aws/v1", "kind": "EC2NodeClass", "metadata": {"name": "c"}, "spec": {"userData": HUNTER}}
     sources = [from_manifest(each) for each in (manifest, secret, script, *(each.manifest or {} for each in case.among))]
 
-    told = judge_all(sources, all_rules(), DEFAULTS, closed=True)
+    judged_all = judge_all(sources, all_rules(), DEFAULTS, closed=True)
 
-    assert HUNTER not in "\n".join(f"{each.message} {each.remediation} {each.at}" for findings in told for each in findings)
+    assert HUNTER not in "\n".join(f"{each.message} {each.remediation} {each.at}" for findings in judged_all for each in findings)

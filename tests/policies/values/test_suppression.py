@@ -1,4 +1,4 @@
-"""Accepted violations: on the object, on its pods' template, in the settings; and what does not count."""
+"""Suppressions on the object, on its pod template and in the settings, and invalid ones."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PREFIX = "flexspot.dev/ignore-"
 
 
 def job(on_object: Any = None, on_template: Any = None) -> Manifest:
-    """A job that breaks gpu-container-without-limit."""
+    """Return a job that breaks gpu-container-without-limit."""
     made = idle_job(name="train", annotations=on_object or {})
     made["spec"]["template"]["metadata"] = {"annotations": on_template or {}}
     return made
@@ -34,7 +34,7 @@ def judged(manifest: Manifest, settings: Settings | None = None) -> list[Finding
 
 
 @pytest.mark.parametrize("place", [0, 1], ids=["on the object", "on the pod template"])
-def test_an_annotation_with_a_reason_suppresses_and_is_told(place: int) -> None:
+def test_an_annotation_with_a_reason_suppresses_and_is_reported(place: int) -> None:
     written: list[Any] = [{}, {}]
     written[place] = {f"{PREFIX}gpu-container-without-limit": "driver test; until=2026-06-01; by=team-a"}
 
@@ -55,7 +55,7 @@ def test_an_annotation_with_a_reason_suppresses_and_is_told(place: int) -> None:
         ("zzz", "a test", "there is no rule 'zzz'; allowed: "),
     ],
 )
-def test_a_suppression_that_is_not_whole_is_a_finding_and_suppresses_nothing(name: str, text: str, problem: str) -> None:
+def test_an_incomplete_suppression_is_a_finding_and_suppresses_nothing(name: str, text: str, problem: str) -> None:
     found = judged(job({f"{PREFIX}{name}": text}))
 
     assert [(each.rule, each.verdict) for each in found] == [("gpu-container-without-limit", Verdict.FAIL), ("suppression", Verdict.FAIL)]
@@ -85,13 +85,13 @@ def test_the_settings_suppress_by_rule_and_object(objects: str) -> None:
     assert str(finding.suppressed) == "a driver test, by ops"
 
 
-def test_a_day_of_yaml_is_a_day() -> None:
+def test_a_date_that_yaml_parses_is_accepted_as_the_last_day() -> None:
     entry = {"rule": "job-without-queue", "object": "a", "reason": "b", "until": date(2026, 12, 31)}
 
     assert read_settings({"suppressions": [entry]}, all_rules()).suppressions[0].suppression.until == date(2026, 12, 31)
 
 
-def test_the_engine_tells_of_what_is_suppressed_and_does_not_stop() -> None:
+def test_the_engine_reports_a_suppressed_violation_and_does_not_stop() -> None:
     server = PolicyServer(Gate(RULES))
 
     [(level, message)] = server.analyze("kubernetes:batch/v1:Job", "train", job({f"{PREFIX}gpu-container-without-limit": "a driver test"}))
@@ -100,7 +100,7 @@ def test_the_engine_tells_of_what_is_suppressed_and_does_not_stop() -> None:
     assert "suppressed (a driver test): spec.template.spec runs on GPU nodes" in message
 
 
-def test_the_engine_stops_at_what_a_broken_suppression_does_not_hide_and_tells_of_the_suppression() -> None:
+def test_the_engine_stops_at_a_violation_with_an_invalid_suppression_and_reports_both() -> None:
     server = PolicyServer(Gate(RULES))
 
     reported = server.analyze("kubernetes:batch/v1:Job", "train", job({f"{PREFIX}gpu-container-without-limit": ""}))

@@ -1,4 +1,4 @@
-"""Plain data with unknown values in it, and answers that may be unknown."""
+"""Plain data that contains unknown values, and answers that may be unknown."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What there is, whichever spelling it was written in: pools, pods, queues, clusters, expressions; `reading` makes it from objects."""
+"""The inventory: pools, pods, queues, clusters and expressions, whatever their spelling. `reading` creates it from objects."""

@@ -15,12 +15,12 @@ from flexspot.policies.values.field import UNKNOWN, Field, Tri, Unknown, all_of,
 
 _WHITE_SPACE = re.compile(r"\s")
 
-# arn:aws:s3:::* and arn:aws:iam::123456789012:*: all of a service.
+# arn:aws:s3:::* and arn:aws:iam::123456789012:*: all resources of a service.
 _EVERY_ARN = re.compile(r"\*|arn:[^:]*:[^:]*:[^:]*:[^:]*:\*")
 
 
 def characters_of(document: Field) -> int | Unknown:
-    """How many characters AWS counts: all but white space. Source: IAM user guide, "IAM and AWS STS quotas"."""
+    """Return the number of characters that AWS counts: all but white space. Source: IAM user guide, "IAM and AWS STS quotas"."""
     if not _all_known(document):
         return UNKNOWN
     written = document.value if isinstance(document.value, str) else json.dumps(document.value, separators=(",", ":"))
@@ -32,7 +32,7 @@ def _all_known(field: Field) -> bool:
 
 
 def statements_of(document: Field) -> tuple[tuple[str, Field], ...] | Unknown:
-    """The statements with their places; UNKNOWN for a document that is not known yet, none for what is no document."""
+    """Return the statements with their places. UNKNOWN if the document is not known yet, empty if it is invalid."""
     if not document.known:
         return UNKNOWN
     if isinstance(document.value, str):
@@ -47,12 +47,12 @@ def statements_of(document: Field) -> tuple[tuple[str, Field], ...] | Unknown:
 
 
 def _texts(field: Field) -> tuple[Field, ...]:
-    """One text, or a list of them."""
+    """Return one text, or the elements of a list, as a tuple."""
     return field.parts().fields if isinstance(field.value, list) else (() if field.absent else (field,))
 
 
 def allows_everything_of(statement: Field) -> tuple[Tri, str]:
-    """Whether a statement allows all actions, or all of one service, on everything there is, without a condition; and which."""
+    """Return whether a statement allows all actions, or all of one service, on every resource without a condition; and which."""
     open_to_all = _on_everything(statement)
     found: list[tuple[Tri, str]] = []
     for action in _texts(statement.at("Action")):
@@ -65,7 +65,7 @@ def allows_everything_of(statement: Field) -> tuple[Tri, str]:
 
 
 def passes_any_role(statement: Field) -> tuple[Tri, str]:
-    """Whether a statement lets its holder pass any role to any service: with that goes whatever those roles may do."""
+    """Return whether a statement allows passing any role to any service, and by which action: that grants those roles' permissions."""
     found: list[tuple[Tri, str]] = []
     for action in _texts(statement.at("Action")):
         text = action.text()
@@ -75,14 +75,14 @@ def passes_any_role(statement: Field) -> tuple[Tri, str]:
 
 
 def open_to_everybody(statement: Field) -> Tri:
-    """Whether a statement allows something to anybody at all, without a condition."""
+    """Return whether a statement allows an action to everyone, without a condition."""
     principal = statement.at("Principal")
     anybody = [principal, *_texts(principal.at("AWS"))] if isinstance(principal.value, dict) else [principal]
     return all_of([_unconditional(statement), any_of(each.equals("*") for each in anybody)])
 
 
 def faults_of(statement: Field, *, trust: bool) -> list[tuple[Tri, str, str]]:
-    """What may be too broad in a statement, be it of a `trust` policy: whether it is, what it does, and what to write instead."""
+    """Return possible faults of a statement, as (verdict, effect, remedy). `trust`: it is part of a trust policy."""
     if trust:
         return [(open_to_everybody(statement), "lets anybody assume the role", "name who may assume it in Principal")]
     wide, action = allows_everything_of(statement)
@@ -113,33 +113,36 @@ def _first(found: list[tuple[Tri, str]]) -> tuple[Tri, str]:
 
 @dataclass(frozen=True)
 class MonthlyCostView(View):
-    """`spenders` are the environment and the teams that have a budget, each with its path."""
+    """The expected cost of a month."""
 
     spenders: tuple[tuple[str, Field], ...]
+    """The environment and the teams that have a budget, each with its path."""
 
 
 @dataclass(frozen=True)
 class CloudResource(View):
-    """One resource. `fields` is where its settings are, `where` the path to them, empty or ending in a dot."""
+    """One resource of a cloud."""
 
     where: str
+    """Path to the settings, empty or ending in a dot."""
     fields: Field
+    """The settings."""
 
 
 class ClusterView(CloudResource):
-    """A cluster as the cloud has it."""
+    """A cluster of a cloud."""
 
 
 class GkeClusterView(ClusterView):
-    """A cluster of GKE."""
+    """A GKE cluster."""
 
 
 class EksClusterView(ClusterView):
-    """A cluster of EKS."""
+    """An EKS cluster."""
 
 
 class Bucket(CloudResource):
-    """A bucket, whatever it is for."""
+    """A bucket for any purpose."""
 
 
 class GcsBucketView(Bucket):
@@ -151,17 +154,17 @@ class S3BucketView(Bucket):
 
 
 class BucketAccess(CloudResource):
-    """What else says who may do what with a bucket: access lists, grants, policies, blocks of public access."""
+    """A resource that controls access to a bucket: access lists, grants, policies, blocks of public access."""
 
 
 class AwsProvider(CloudResource):
-    """A provider of AWS, whose region is that of the resources that name none."""
+    """A provider of AWS. Its region applies to resources that name none."""
 
 
 class Holder(StrEnum):
-    """Of what a document of IAM is a part, by which AWS limits its length.
+    """The kind of holder of an IAM document, which decides AWS's limit on its length.
 
-    MANAGED: a policy of its own. ROLE, USER, GROUP: written into one, where all such documents count together. TRUST: who may take a role.
+    MANAGED: a separate policy. ROLE, USER, GROUP: inline in one, where all such documents count together. TRUST: a role's trust policy.
     """
 
     MANAGED = "managed policy"
@@ -173,20 +176,18 @@ class Holder(StrEnum):
 
 @dataclass(frozen=True)
 class IamDocument(View):
-    """A document of AWS IAM, as JSON or as a mapping. `holder_name` names the role, user or group; absent where there is none."""
+    """A document of AWS IAM, as JSON or as a mapping."""
 
     where: str
     document: Field
     holder: Holder
     holder_name: Field
+    """Name of the role, user or group; absent if there is none."""
 
 
 @dataclass(frozen=True)
 class IamGrant(View):
-    """A ready-made set of permissions that somebody is given: a role of Google Cloud, or the ARN of an AWS policy.
-
-    `members` are who gets it; in AWS it is whatever the policy is attached to, and that is never a person here.
-    """
+    """A predefined set of permissions that is granted: a role of Google Cloud, or the ARN of an AWS policy."""
 
     GCP: ClassVar[str] = "gcp"
     AWS: ClassVar[str] = "aws"
@@ -195,15 +196,16 @@ class IamGrant(View):
     where: str
     granted: Field
     members: tuple[Field, ...]
+    """Members that receive it. Empty for AWS, where the policy's target is never a person here."""
     members_complete: bool
 
 
 _SHORTEST_PREFIX = {4: 8, 6: 19}
-"""By version, the largest range of one owner: a private network of IPv4 (stacks take no larger), the largest grant of IPv6."""
+"""Largest range of one owner, by IP version: a private network of IPv4 (stacks allow no larger), the largest grant of IPv6."""
 
 
 def lets_in_everybody(written: Field) -> Tri:
-    """Whether a range in CIDR notation is so large that it keeps nobody out. What is no range is not."""
+    """Return whether a CIDR range is so large that it excludes no one. False for an invalid range."""
     text = written.text()
     if text is UNKNOWN:
         return UNKNOWN

@@ -1,5 +1,6 @@
-"""The fields that Kubernetes objects may have, as data. `python -m flexspot.policies.inventory.field_schemas CRD...` writes them:
-fields.json, from definitions and from the Kubernetes client's models.
+"""The fields of Kubernetes objects, as data in fields.json.
+
+`python -m flexspot.policies.inventory.field_schemas CRD...` writes the file from definitions and from the Kubernetes client's models.
 """
 
 from __future__ import annotations
@@ -19,13 +20,13 @@ FILE = Path(__file__).parent / "fields.json"
 KINDS, TYPES = "kinds", "types"
 """The two parts of the file: the type of each `apiVersion/kind`, and the fields of each type.
 
-A type is a name of TYPES, an object of fields with their types, or null for what may hold anything. A list is as its elements are.
+A type is a name of TYPES, an object of fields with their types, or null for arbitrary content. A list has the type of its elements.
 """
 
 
 @cache
 def fields() -> dict[str, Any]:
-    """The file, read when the first object needs it."""
+    """Return the content of the file, which is read on first use."""
     return json.loads(FILE.read_text(encoding="utf-8"))
 
 
@@ -50,14 +51,14 @@ _MODELS = {
 _METADATA, _JOB = "V1ObjectMeta", "V1JobSpec"
 
 _LEFT_OUT = frozenset({"Workload"})
-"""Kinds that people do not write, and whose definitions repeat whole pods."""
+"""Kinds that people do not write, and whose definitions repeat whole pod specs."""
 
 _MARKS = ({"backoffLimit", "template"}, {"containers", "initContainers"})
-"""Fields by which the spec of a Job and that of a pod are known inside a definition that repeats them."""
+"""Fields that identify the spec of a Job and of a pod inside a definition that repeats them."""
 
 
 def collected(definitions: list[Path]) -> dict[str, Any]:
-    """What the file holds: the models' kinds, and those of the definitions in all their versions."""
+    """Return the file's content: the models' kinds, and those of the definitions in all their versions."""
     types: dict[str, Any] = {}
     kinds: dict[str, Any] = {name: _of_model(model, types) for name, model in _MODELS.items()}
     for path in definitions:
@@ -109,7 +110,7 @@ def _of_schema(schema: dict[str, Any]) -> Any:
 
 
 def main() -> None:
-    """Writes the file."""
+    """Write the file."""
     FILE.write_text(json.dumps(collected([Path(each) for each in sys.argv[1:]]), separators=(",", ":")) + "\n", encoding="utf-8")
 
 

@@ -1,6 +1,6 @@
-"""Which machines and which node labels mean an accelerator that rules know: NVIDIA's GPUs, AWS's Trainium and Inferentia, Google's TPUs.
+"""Machine types and node labels that imply an accelerator known to rules: NVIDIA's GPUs, AWS's Trainium and Inferentia, Google's TPUs.
 
-AMD's (g4ad) are not meant: they have another resource, and no row in flexspot/capacity/catalog/accelerators.py.
+AMD's GPUs (g4ad) are excluded: they have another resource, and no row in flexspot/capacity/catalog/accelerators.py.
 """
 
 from __future__ import annotations
@@ -19,41 +19,44 @@ if TYPE_CHECKING:
 
 
 EC2_FAMILY = "|".join(each.ec2_family for each in ON_EC2)
-"""A pattern without look-ahead, which the API server's regular expressions (RE2) do not have: the cluster's own rules use it too."""
+"""A pattern without look-ahead, which the API server's regular expressions (RE2) lack: the cluster's policies use it, too."""
 
 AMD_FAMILY = "g4ad"
-"""The one that looks like a family with NVIDIA's GPUs and holds AMD's."""
+"""A family with AMD's GPUs that is named like one with NVIDIA's."""
 
 EC2_CATEGORIES = tuple(category for each in ON_EC2 for category in each.ec2_categories)
 
 GENERAL_CATEGORIES = ("c", "m", "r", "t")
-"""Those that nearly everything runs on: who refuses all of them wants special machines, and gets GPUs unless those are refused, too."""
+"""Categories that run nearly everything.
+
+A pool that refuses all of them wants special machines, and gets GPUs unless it refuses those, too.
+"""
 
 _OF_FAMILY = "-[a-z0-9-]+"
 
 GCE_MACHINE = f"(?:{'|'.join(each.gce_family for each in ON_GKE)}){_OF_FAMILY}"
-"""Compute Engine's machines that come with accelerators."""
+"""Pattern of Compute Engine's machines that come with accelerators."""
 
 GKE_LABELS = {each.gke_label: each for each in ON_GKE}
-"""GKE's labels that say which device a node has; nodes without one have none of them."""
+"""GKE's labels for the device of a node. Nodes without a label have no such device."""
 
 MACHINE_LABELS = (INSTANCE_TYPE_LABEL, "beta.kubernetes.io/instance-type")
 MACHINE_FAMILY_LABEL = "cloud.google.com/machine-family"
 
 PREFIXES = ("karpenter.k8s.aws/instance-", "eks.amazonaws.com/instance-")
-"""Karpenter's own prefix, and that of EKS Auto Mode."""
+"""Karpenter's own prefix, and the one of EKS Auto Mode."""
 
 
 Kinds = tuple[Accelerator, ...]
 
 
 def is_gpu_family(name: str, kinds: Kinds = ACCELERATORS) -> bool:
-    """Whether an EC2 family such as g6, p5en or trn1 has accelerators of one of some kinds."""
+    """Return whether an EC2 family such as g6, p5en or trn1 has accelerators of the given kinds."""
     return any(each.ec2_family and re.fullmatch(each.ec2_family, name) for each in kinds) and not name.startswith(AMD_FAMILY)
 
 
 def is_gpu_machine(name: str, kinds: Kinds = ACCELERATORS) -> bool:
-    """Whether an EC2 or a Compute Engine machine type comes with accelerators of one of some kinds."""
+    """Return whether an EC2 or Compute Engine machine type comes with accelerators of the given kinds."""
     family, dot, _ = name.partition(".")
     if dot:
         return is_gpu_family(family, kinds)
@@ -61,7 +64,7 @@ def is_gpu_machine(name: str, kinds: Kinds = ACCELERATORS) -> bool:
 
 
 def _names_machines(key: str, kinds: Kinds) -> Callable[[str], bool] | None:
-    """For a label that names machines, of which some values have accelerators and others have not: which have."""
+    """Return a test of values for a label that names machines with and without accelerators. None for other labels."""
     if key in MACHINE_LABELS:
         return lambda value: is_gpu_machine(value, kinds)
     if key == MACHINE_FAMILY_LABEL:
@@ -77,7 +80,7 @@ _FAMILY_LABELS, _CATEGORY_LABELS = (frozenset(f"{prefix}{end}" for prefix in PRE
 
 
 def _names_gpus(key: str, kinds: Kinds) -> Callable[[str], bool] | None:
-    """For a label that only nodes with accelerators carry: which of its values mean one of some kinds."""
+    """Return a test of values for a label that only nodes with accelerators carry. None for other labels."""
     if key in GKE_LABELS:
         return (lambda _: True) if GKE_LABELS[key] in kinds else None
     for kind in kinds:
@@ -99,20 +102,20 @@ def _tells_of(kind: Accelerator, key: str, begins: str) -> Callable[[str], bool]
 
 @lru_cache(maxsize=4096)
 def _meaning(key: str, kinds: Kinds) -> tuple[Callable[[str], bool] | None, Callable[[str], bool] | None]:
-    """Which values of a label mean accelerators: of one that only nodes with some carry, and of one that names machines."""
+    """Return tests for the values that mean accelerators: of a label that only nodes with some carry, and of one that names machines."""
     return _names_gpus(key, kinds), _names_machines(key, kinds)
 
 
 @dataclass(frozen=True)
 class GpuSelection:
-    """What one requirement on a node label says of GPUs. All three are no where it says nothing.
-
-    names: a GPU machine is among what it allows by name. demands: it allows nothing but GPU machines. excludes: it allows none.
-    """
+    """The meaning of one requirement on a node label for GPUs. All three fields are False for an unrelated label."""
 
     names: Tri
+    """The allowed values name a GPU machine."""
     demands: Tri
+    """Only GPU machines are allowed."""
     excludes: Tri
+    """No GPU machine is allowed."""
 
 
 _SILENT = GpuSelection(names=False, demands=False, excludes=False)
@@ -122,7 +125,7 @@ _NO_GPUS = GpuSelection(names=False, demands=False, excludes=True)
 
 
 def gpu_selection(requirement: Field, kinds: Kinds = ACCELERATORS) -> GpuSelection:
-    """What `{key, operator, values}` says of GPUs of some kinds: the form of Karpenter's requirements and of node affinity alike."""
+    """Return the meaning of `{key, operator, values}` for GPUs of the given kinds, in Karpenter's requirements and in node affinity."""
     key, operator = requirement.at("key").text(), requirement.at("operator").text()
     if key is UNKNOWN:
         return _UNDECIDED
@@ -137,13 +140,13 @@ def gpu_selection(requirement: Field, kinds: Kinds = ACCELERATORS) -> GpuSelecti
         return _one_of(values, means_gpu) if operator == "In" else _all_but(str(key), values, kinds)
     if labels_gpus is None:
         return _SILENT
-    # Every value of GKE's labels is an accelerator, so one that is not known yet is one too. The operators that are left (Lt) hold
-    # for nodes without the label as well.
+    # Every value of GKE's labels is an accelerator, so an unknown value is one, too. The remaining operators (Lt) also match nodes without
+    # the label.
     return {"DoesNotExist": _NO_GPUS}.get(operator or "", _GPUS_ONLY if operator in {"In", "Exists", "Gt", "Gte"} else _SILENT)
 
 
 def _all_but(key: str, values: Field, kinds: Kinds) -> GpuSelection:
-    """What is left where values are refused. NotIn holds for nodes without the label as well, so that it never demands GPUs.
+    """Return the selection that remains after values are refused. NotIn also matches nodes without the label, so it never demands GPUs.
 
     Source: kubernetes-sigs/karpenter v1.14.1, pkg/scheduling/requirements.go (Intersects).
     """
@@ -154,7 +157,7 @@ def _all_but(key: str, values: Field, kinds: Kinds) -> GpuSelection:
     for prefix in PREFIXES:
         if key == f"{prefix}category":
             left = [each for each in kinds if each.ec2_categories and not refused >= set(each.ec2_categories)]
-            # Who refuses what nearly everything runs on wants GPUs; Neuron devices are what somebody names.
+            # Refusing the categories that run nearly everything means GPUs. Neuron devices must be requested by name.
             return GpuSelection(names=NVIDIA in left and refused >= set(GENERAL_CATEGORIES), demands=False, excludes=not left)
         for kind in (each for each in kinds if each.instance_label):
             if key == f"{prefix}{kind.instance_label}-manufacturer" and kind.manufacturer in refused:

@@ -1,4 +1,4 @@
-"""What a pool's nodes are before they boot: the labels that an autoscaler knows of them, the machines they may be, and Spot's notice."""
+"""A pool's nodes before they boot: the labels that an autoscaler knows, the possible machines, and the notice of Spot."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 
-# Not through flexspot.capacity.catalog.capacity_type: its models take a third of a second to load, which lint would pay in every run.
+# Not through flexspot.capacity.catalog.capacity_type: loading its models takes a third of a second in every run of lint.
 _FACTS = Path(node_labels.__file__).parent / "capacity_types" / "eks.yaml"
 
 EC2_NOTICE_SECONDS: Final[int] = yaml.load(_FACTS.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)["types"]["spot"]["notice_seconds"]
@@ -31,24 +31,25 @@ _CATALOG = Path(node_labels.__file__).parent
 
 @dataclass(frozen=True)
 class CatalogMachine:
-    """One machine.
-
-    `gpu` is the cloud's name of its GPU, or of its device of another kind, empty for none; `resource` what pods ask for it by, `gpu_counts`
-    how many it can have; `tpu_topology` how its TPU chips are joined, empty for none; `labels` Karpenter's of it.
-    """
+    """One machine of the catalog."""
 
     name: str
     vcpu: int
     memory_mib: int
     gpu: str
+    """The cloud's name of its GPU or other device; empty for none."""
     resource: str
+    """Name of the resource that pods request."""
     gpu_counts: tuple[int, ...]
+    """Possible numbers of devices."""
     tpu_topology: str
+    """Topology of its TPU chips; empty for none."""
     labels: Mapping[str, str]
+    """Karpenter's labels of the machine."""
 
     @property
     def family(self) -> str:
-        """The part of the name that machines of one design share: g6, g2, a3."""
+        """Common part of the names of one design: g6, g2, a3."""
         return self.name.partition("." if "." in self.name else "-")[0]
 
 
@@ -66,7 +67,7 @@ class _Gpu:
 
 @dataclass(frozen=True)
 class _Row:
-    """What flexspot.capacity.catalog.node_labels asks of a machine."""
+    """The fields of a machine that flexspot.capacity.catalog.node_labels uses."""
 
     name: str
     vcpu: int
@@ -77,7 +78,7 @@ class _Row:
 
 @cache
 def machines_of(cloud: str) -> Mapping[str, CatalogMachine]:
-    """The machines of `aws` or `gcp`, by name."""
+    """Return the machines of `aws` or `gcp`, by name."""
     rows = yaml.load((_CATALOG / f"{cloud}.yaml").read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)["machines"]
     return {row["name"]: _machine(row, karpenter=cloud == "aws") for row in rows}
 
@@ -96,7 +97,7 @@ def _machine(row: dict[str, Any], *, karpenter: bool) -> CatalogMachine:
 
 
 def most_node_gpus(names: Iterable[object]) -> Decimal | Unknown | None:
-    """The most GPUs that one of these machines of AWS has; None where one is not in the catalog, or none is named."""
+    """Return the most GPUs that one of these AWS machines has. None if one is not in the catalog, or none is named."""
     listed = list(names)
     if UNKNOWN in listed:
         return UNKNOWN
@@ -111,39 +112,38 @@ _AUTO_MODE = "eks.amazonaws.com/instance-"
 _FAMILY = f"{_KARPENTER}instance-family"
 
 AFTER_BOOT = ("nvidia.com/", "feature.node.kubernetes.io/")
-"""Prefixes of labels that NVIDIA's and the Node Feature Discovery write on a node that has booted; no autoscaler knows them before."""
+"""Prefixes of labels that NVIDIA's software and Node Feature Discovery write on a booted node. No autoscaler knows them before."""
 
 
 def is_after_boot(key: str) -> bool:
-    """Whether only software on the node writes this label."""
+    """Return whether only software on the node writes this label."""
     return key.startswith(AFTER_BOOT)
 
 
 @dataclass(frozen=True)
 class NodeOffer:
-    """The labels of a pool's nodes.
-
-    `fixed` are labels that every node has. `requirements` are Karpenter's, as it writes them. Of keys that begin with one of
-    `open_prefixes` the cloud sets more than anybody lists, so nothing can be said against them; any other label that is not listed is not
-    there, unless the list is not `complete`.
-    """
+    """The labels of a pool's nodes."""
 
     fixed: Mapping[str, Field]
+    """Labels of every node."""
     requirements: tuple[Field, ...] = ()
+    """Karpenter's requirements, as written."""
     open_prefixes: tuple[str, ...] = ()
+    """Prefixes of labels that the cloud sets without a complete list, so that any may exist."""
     complete: bool = True
+    """True if any other label is certainly absent."""
 
     def carries(self, wanted: Mapping[str, Field]) -> Tri:
-        """Whether a node of this pool may have all these labels when it boots."""
+        """Return whether a node of this pool may have all these labels when it boots."""
         answers = [self._carries(key, value) for key, value in wanted.items()]
         if self.requirements and all_of(answers) is not False:
             answers.append(self._has_machine(wanted))
         return all_of([True, *answers])
 
     def meets(self, expression: Field) -> Tri:
-        """Whether a node of this pool may meet an expression `{key, operator, values}` of a node affinity.
+        """Return whether a node of this pool may meet an expression `{key, operator, values}` of a node affinity.
 
-        NotIn and DoesNotExist hold for nodes without the label, too. What Gt and Lt leave is taken for met.
+        NotIn and DoesNotExist also match nodes without the label. Gt and Lt count as met.
         """
         key, operator, values = expression.at("key").text(), expression.at("operator").text(), expression.at("values").parts()
         if not isinstance(key, str) or operator is UNKNOWN:
@@ -161,7 +161,7 @@ class NodeOffer:
                 return True
 
     def _may_differ(self, key: str, refused: Parts) -> Tri:
-        """Whether a node may have another value of a label than those that are refused, or none."""
+        """Return whether a node may have a value of the label that is not refused, or no value."""
 
         def all_refused(values: Iterable[Field]) -> Tri:
             return all_of([True, *(refused.any(lambda no, own=value: _same(no, own)) for value in values)])
@@ -176,7 +176,7 @@ class NodeOffer:
         return negated(any_of(answers))
 
     def _has(self, key: str) -> Tri:
-        """Whether every node has a label; no where one may lack it."""
+        """Return whether every node has a label. False if one may lack it."""
         own = self.fixed.get(key, Field(None))
         asked = (each.at("operator") for each in self.requirements if karpenter_key(each) == karpenters(key))
         return any_of([negated(own.absent) if own.known else UNKNOWN, *(each.equals(*_GIVES_A_VALUE) for each in asked)])
@@ -199,14 +199,14 @@ class NodeOffer:
 
     @property
     def most_gpus(self) -> Decimal | Unknown | None:
-        """The most GPUs that a node can have by Karpenter's requirements; None where the catalog may lack some of what they leave."""
+        """The most GPUs of a node that Karpenter's requirements allow. None if the catalog may lack allowed machines."""
         machines, complete = self._machines
         if not self.complete or any(not each.at("values").known for each in self.requirements):
             return UNKNOWN
         return most_node_gpus(each.name for each in machines) if complete else None
 
     def _has_machine(self, wanted: Mapping[str, Field]) -> Tri:
-        """Whether one of the machines has the labels that Karpenter takes from the machine."""
+        """Return whether one of the machines has the labels that Karpenter derives from the machine."""
         machines, complete = self._machines
         of_machines = {
             karpenters(key): value for key, value in wanted.items() if karpenters(key).startswith((_KARPENTER, INSTANCE_TYPE_LABEL))
@@ -217,7 +217,7 @@ class NodeOffer:
 
 
 _GIVES_A_VALUE = ("In", "Exists", "Gt", "Gte", "Lt", "Lte")
-"""Operators of requirements by which every node has the label."""
+"""Operators of requirements that give every node the label."""
 
 
 def _same(one: Field, other: Field) -> Tri:
@@ -225,18 +225,18 @@ def _same(one: Field, other: Field) -> Tri:
 
 
 def karpenters(key: str) -> str:
-    """A label's key as Karpenter's own provider has it, where EKS Auto Mode spells it otherwise."""
+    """Return a label's key as in Karpenter's own provider, where EKS Auto Mode spells it differently."""
     return f"{_KARPENTER}instance-{key.removeprefix(_AUTO_MODE)}" if key.startswith(_AUTO_MODE) else key
 
 
 def karpenter_key(requirement: Field) -> str | None:
-    """The key of a requirement; None while it is not known, so that it may be any."""
+    """Return the key of a requirement. None while it is not known, so that it may be any."""
     key = requirement.at("key").text()
     return None if key is UNKNOWN else karpenters(key or "")
 
 
 def allows(requirement: Field, value: object) -> Tri:
-    """Whether `{key, operator, values}` leaves this value of its key."""
+    """Return whether `{key, operator, values}` allows this value of its key."""
     operator, values = requirement.at("operator").text(), requirement.at("values")
     if UNKNOWN in (operator, value, requirement.at("key").value):
         return UNKNOWN
@@ -265,17 +265,17 @@ def _compares(operator: str, value: str, values: Field) -> Tri:
 
 
 def allowed_machines(requirements: Iterable[Field]) -> tuple[list[CatalogMachine], bool]:
-    """The machines of the catalog that Karpenter's requirements leave, and whether the catalog has all that they leave.
+    """Return the catalog's machines that Karpenter's requirements allow, and whether the catalog contains all allowed machines.
 
-    A machine of which that is not known yet stays. The catalog is not complete: it has all of a requirement that names machines, families
-    or GPUs that it knows, and may lack something of any other.
+    A machine stays while that is not known yet. The catalog is incomplete. It contains all machines only for a requirement that names
+    machines, families or GPUs that it knows.
     """
     known = machines_of("aws")
     of_machines = [each for each in requirements if (key := karpenter_key(each)) and key.startswith((_KARPENTER, INSTANCE_TYPE_LABEL))]
     left = list(known.values())
     for each in of_machines:
         written = _written(each)
-        # A repository has many pools of one requirement.
+        # Many pools of a repository share one requirement.
         names = _names_left(*written) if written else {machine.name for machine in left if _leaves(each, machine)}
         left = [machine for machine in left if machine.name in names]
     vocabulary = {
@@ -290,7 +290,7 @@ def allowed_machines(requirements: Iterable[Field]) -> tuple[list[CatalogMachine
 
 
 def _written(requirement: Field) -> tuple[str, str, tuple[str, ...]] | None:
-    """Key, operator and values of a requirement, where all of them are texts that are known."""
+    """Return key, operator and values of a requirement, or None if one of them is unknown or no text."""
     values = requirement.at("values").parts()
     texts = tuple(each.text() for each in values.fields)
     key, operator = karpenter_key(requirement), requirement.at("operator").text()
@@ -301,13 +301,13 @@ def _written(requirement: Field) -> tuple[str, str, tuple[str, ...]] | None:
 
 @lru_cache(maxsize=1024)
 def _names_left(key: str, operator: str, values: tuple[str, ...]) -> frozenset[str]:
-    """The names of the machines that one requirement leaves."""
+    """Return the names of the machines that one requirement allows."""
     requirement = Field({"key": key, "operator": operator, "values": list(values)})
     return frozenset(machine.name for machine in machines_of("aws").values() if _leaves(requirement, machine))
 
 
 def _leaves(requirement: Field, machine: CatalogMachine) -> bool:
-    """Whether a requirement on a label of machines may be one that this machine meets."""
+    """Return whether this machine may meet a requirement on a label of machines."""
     key = karpenter_key(requirement) or ""
     if requirement.at("operator").text() == "DoesNotExist":
         return key not in machine.labels

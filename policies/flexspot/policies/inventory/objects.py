@@ -1,4 +1,4 @@
-"""Kubernetes objects that rules judge as they are written, each kind a class of its own, and PromQL expressions wherever they stand."""
+"""Kubernetes objects that rules judge as written, each kind as a class, and PromQL expressions in any object."""
 
 from __future__ import annotations
 
@@ -17,26 +17,29 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class KubernetesObject(View):
-    """Any object. `group` is its API group ("" for core), `version` what follows it, `fields` the whole object."""
+    """Any Kubernetes object."""
 
     group: str
+    """API group; empty for core."""
     version: str
+    """API version without the group."""
     fields: Field
+    """The whole object."""
 
     @property
     def spec(self) -> Field:
-        """What is asked for."""
+        """The desired state."""
         return self.fields.at("spec")
 
     @property
     def name(self) -> Field:
-        """The object's name. Where none is written, Pulumi makes one up that nobody knows yet."""
+        """The object's name. Pulumi generates a missing name, which is then not known yet."""
         name = self.fields.at("metadata", "name")
         return Field(UNKNOWN) if name.absent else name
 
     @property
     def namespace(self) -> str | Unknown:
-        """The namespace; `default` where none is written, as the API server has it."""
+        """The namespace. The API server uses `default` where none is written."""
         text = self.fields.at("metadata", "namespace").text()
         return text or "default" if text is not UNKNOWN else UNKNOWN
 
@@ -50,17 +53,17 @@ ObjectT = TypeVar("ObjectT", bound=KubernetesObject)
 
 
 def named(kind: type[ObjectT], name: object, inventory: Inventory) -> tuple[ObjectT, ...]:
-    """The objects of a kind with this name, in whatever namespace, and those whose name is not known yet."""
+    """Return the objects of a kind with this name, in any namespace, and those whose name is not known yet."""
     by_name = inventory.by("name", kind, lambda each: each.name.text())
     return (*(by_name.get(name, ()) if name is not UNKNOWN else ()), *by_name.get(UNKNOWN, ()))
 
 
 class ClusterQueue(KubernetesObject):
-    """Kueue's queue of a cluster, which holds the quota."""
+    """Kueue's ClusterQueue, which contains the quota."""
 
 
 class Cohort(KubernetesObject):
-    """Kueue's group of queues that lend to one another; it may hold quota of its own."""
+    """Kueue's group of queues that lend to one another. It may have its own quota."""
 
 
 class LocalQueue(KubernetesObject):
@@ -68,19 +71,19 @@ class LocalQueue(KubernetesObject):
 
 
 class ResourceFlavor(KubernetesObject):
-    """Kueue's name for a sort of nodes."""
+    """Kueue's name for a kind of nodes."""
 
 
 class AdmissionCheck(KubernetesObject):
-    """What a workload must pass, beside quota, before Kueue admits it."""
+    """A condition in addition to quota that a workload must meet before Kueue admits it."""
 
 
 class ProvisioningRequestConfig(KubernetesObject):
-    """What Kueue asks of a cluster's autoscaler for an AdmissionCheck."""
+    """The form of the requests that Kueue sends to a cluster's autoscaler for an AdmissionCheck."""
 
 
 class KarpenterNodePool(KubernetesObject):
-    """Karpenter's NodePool as an object, whatever machines it makes; as capacity it is a Pool."""
+    """Karpenter's NodePool as an object, for any machines. As capacity it is a Pool."""
 
 
 class NodeClass(KubernetesObject):
@@ -92,19 +95,19 @@ class ComputeClassView(KubernetesObject):
 
 
 class ResourceQuota(KubernetesObject):
-    """What a namespace may ask for in all."""
+    """The total that a namespace may request."""
 
 
 class LimitRange(KubernetesObject):
-    """What each container, pod or claim of a namespace gets by default and may have at most."""
+    """Defaults and maxima of each container, pod or claim of a namespace."""
 
 
 class PriorityClass(KubernetesObject):
-    """A name for a priority: of pods, or Kueue's own of workloads (WorkloadPriorityClass). Its `value` stands beside metadata."""
+    """A named priority: of pods, or Kueue's own of workloads (WorkloadPriorityClass). Its `value` is next to metadata."""
 
 
 class PodDisruptionBudget(KubernetesObject):
-    """How many pods of a selection may be evicted at once. It binds whoever evicts, and nobody who takes a node."""
+    """The number of pods of a selection that may be evicted at once. It binds evictions, not a cloud that takes a node."""
 
 
 class PersistentVolumeClaim(KubernetesObject):
@@ -112,7 +115,7 @@ class PersistentVolumeClaim(KubernetesObject):
 
 
 class ProvisioningRequest(KubernetesObject):
-    """What is asked of a cluster's autoscaler at once; Kueue writes it for work on queued capacity."""
+    """A request of capacity to a cluster's autoscaler. Kueue writes it for work on queued capacity."""
 
 
 class Namespace(KubernetesObject):
@@ -121,38 +124,39 @@ class Namespace(KubernetesObject):
 
 @dataclass(frozen=True)
 class KarpenterControllerView(View):
-    """An installation of Karpenter. `told` is whether it is given a queue of interruptions, `queue_field` where its name belongs."""
+    """An installation of Karpenter."""
 
     queue_field: str
+    """Field for the name of the interruption queue."""
     told: Tri
+    """True if the name of an interruption queue is set."""
 
 
 @dataclass(frozen=True)
 class TerminationHandler(View):
-    """An installation of AWS's Node Termination Handler.
-
-    `drains` is whether it drains nodes that nobody marked for it, and `selector` the labels of the nodes that it watches.
-    """
+    """An installation of AWS's Node Termination Handler."""
 
     drains: Tri
+    """True if it drains nodes that have no mark for it."""
     selector: Field
+    """Labels of the nodes that it watches."""
 
 
 @dataclass(frozen=True)
 class KueueConfiguration(View):
-    """Kueue's own configuration: its file, or what installs it. `where` is the path to it, `fair_sharing` whether it turns that on.
-
-    `resources` is what it says of how workloads' resources are counted.
-    """
+    """Kueue's own configuration: its file, or the object that installs it."""
 
     where: str
+    """Path to the configuration of fair sharing."""
     fair_sharing: Tri
+    """True if it turns fair sharing on."""
     resources: Field
+    """Settings of how workloads' resources are counted."""
 
     def counts_otherwise(self, resource: str) -> Tri:
-        """Whether it leaves a resource out of what it counts, or counts others in its place.
+        """Return whether it excludes a resource from the count, or counts others in its place.
 
-        A transformation keeps the resource beside what it adds, unless its strategy is Replace.
+        A transformation keeps the resource along with its additions, unless its strategy is Replace.
         https://kueue.sigs.k8s.io/docs/reference/kueue-config.v1beta2/#ResourceTransformation (2026-11-26)
         """
 
@@ -169,15 +173,15 @@ class KueueConfiguration(View):
 
 @dataclass(frozen=True)
 class QueryView(View):
-    """One expression. `where` is the path to it and `role` what it is there for, such as `alert GpuIdle`.
-
-    `templated`: a dashboard fills in variables before it asks, so that it may be no PromQL as it stands.
-    """
+    """One expression."""
 
     where: str
+    """Path to the expression."""
     role: str
+    """Its purpose, such as `alert GpuIdle`."""
     expression: Field
     templated: bool = False
+    """True if a dashboard fills in variables first, so that it may be no PromQL as written."""
 
     @property
     def described(self) -> str:
@@ -187,24 +191,23 @@ class QueryView(View):
 
 @dataclass(frozen=True)
 class Exporter(View):
-    """A program whose series are gathered: the object that installs it, or the one that says how it is scraped.
-
-    `labels` are what that adds to its series: names of labels by series, both of which may end in *. Unless `complete`, there may be more.
-    """
+    """A program that exports series: the object that installs it, or the one that configures its scraping."""
 
     program: str
     labels: Mapping[str, frozenset[str]]
+    """Names of added labels by series. Both may end in *."""
     complete: bool
+    """False if there may be more labels."""
 
     def gives(self, series: str, label: str) -> bool:
-        """Whether a label is among what is added to a series."""
+        """Return whether a label is added to a series."""
         return any(
             fnmatchcase(series, pattern) and any(fnmatchcase(label, each) for each in added) for pattern, added in self.labels.items()
         )
 
 
 def tree_of(query: QueryView) -> Node | Outcome:
-    """The expression as a tree, or the outcome of every rule about expressions where it cannot be had."""
+    """Return the expression as a tree, or the outcome of every rule about expressions if it has none."""
     text = query.expression.text()
     if text is UNKNOWN:
         return undecided(f"{query.described} is not known yet")

@@ -1,4 +1,4 @@
-"""Where each kind of work keeps its pods' specs, and what a pod has to do with GPUs."""
+"""The paths to pod specs in each kind of work, and the GPUs that a pod requests or is placed on."""
 
 from __future__ import annotations
 
@@ -14,33 +14,33 @@ if TYPE_CHECKING:
 
 
 ELEMENTS, ENTRIES = "*", "{}"
-"""In a path: every element of a list, and every entry of a mapping."""
+"""Path steps: every element of a list, and every entry of a mapping."""
 
 _TEMPLATE = "spec.template.spec"
 
 
 @dataclass(frozen=True)
 class ObjectKind:
-    """A kind of object; `resource` is how the API server's paths call it."""
+    """A kind of object."""
 
     group: str
     kind: str
     resource: str
+    """Name in the API server's paths."""
 
 
 @dataclass(frozen=True)
 class PodMaker(ObjectKind):
-    """A kind of object that makes pods, or is one.
-
-    `paths` lead to the pods' specs. `suspended` kinds are started and stopped by Kueue,
-    which then writes into their pod templates. `makes_jobs` says that what holds a pod template is the spec of a Job. `queued_as` leads to
-    the metadata whose labels and annotations Kueue reads.
-    """
+    """A kind of object that creates pods, or is one."""
 
     paths: tuple[str, ...] = (_TEMPLATE,)
+    """Paths to the pods' specs."""
     suspended: bool = False
+    """True if Kueue starts and stops the object, and then writes into its pod templates."""
     makes_jobs: bool = False
+    """True if the pod template is part of the spec of a Job."""
     queued_as: tuple[str, ...] = ("metadata",)
+    """Path to the metadata whose labels and annotations Kueue reads."""
 
 
 _MAKERS = (
@@ -93,18 +93,18 @@ POD_MAKERS: Mapping[tuple[str, str], PodMaker] = {(each.group, each.kind): each 
 
 
 GPU_PREFIXES = (*RESOURCES, PARTITION_PREFIX)
-"""How the names of resources that are GPUs begin: whole, shared or sliced ones, and single cores of Neuron devices."""
+"""Prefixes of resource names that are GPUs: whole, shared or sliced ones, and single cores of Neuron devices."""
 
 GPU_RUNTIME = "nvidia"
-"""The RuntimeClass with which a container sees the GPUs of its node."""
+"""The RuntimeClass that gives a container the GPUs of its node."""
 
 REQUIRED_TERMS = ("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
-"""The path to the terms of a node affinity that must hold."""
+"""Path to the terms of a node affinity that must hold."""
 
 SYSTEM_NAMESPACE, SYSTEM_PRIORITY = "kube-system", "system-"
-"""Whose pods serve the nodes themselves: those of the namespace, and those whose priority begins so."""
+"""The namespace, and the prefix of priority classes, of pods that serve the nodes themselves."""
 
-# Labels that name one pool or one class of nodes. With a toleration of the GPU taint beside them, the pool meant is one of GPUs.
+# Labels that name one pool or one class of nodes. Combined with a toleration of the GPU taint, they mean a pool of GPUs.
 POOL_LABELS = frozenset(
     {
         "cloud.google.com/gke-nodepool",
@@ -116,10 +116,10 @@ POOL_LABELS = frozenset(
 
 
 def serve_nodes(kind: str, namespace: Field, pod: Field) -> bool:
-    """Whether the pods of an object of `kind` serve the nodes themselves, so that they may sit on GPU nodes without a GPU.
+    """Return whether the pods of an object of `kind` serve the nodes themselves, so that they may run on GPU nodes without a GPU.
 
-    Such agents are DaemonSets, in kube-system, or of a system priority. All three are literals wherever they are meant, so a namespace or a
-    class that is not known yet is not taken for one.
+    Such agents are DaemonSets, in kube-system, or of a system priority. All three are literals in practice, so an unknown namespace or
+    class does not count as one.
     """
     priority = pod.at("priorityClassName").text()
     of_system = isinstance(priority, str) and priority.startswith(SYSTEM_PRIORITY)
@@ -127,7 +127,7 @@ def serve_nodes(kind: str, namespace: Field, pod: Field) -> bool:
 
 
 def containers(pod: Field) -> Iterator[tuple[str, Field]]:
-    """The containers of a pod, those that prepare it included, each with what a sentence calls it."""
+    """Yield the containers of a pod, init containers included, each with its name for a sentence."""
     for field in ("initContainers", "containers"):
         for place, container in pod.at(field).parts().named:
             name = container.at("name").text()
@@ -135,11 +135,11 @@ def containers(pod: Field) -> Iterator[tuple[str, Field]]:
 
 
 def unbacked_request(pod: Field) -> tuple[Tri, str, str]:
-    """Whether a container requests GPUs without a limit, which one, and by what resource.
+    """Return whether a container requests GPUs without a limit, its name, and the resource.
 
-    A limit of another number is gpu-request-differs-from-limit's.
+    gpu-request-differs-from-limit handles a limit of another number.
     """
-    # Most containers request nothing of the sort.
+    # Most containers request no GPUs.
     asking = [
         (name, resources) for name, container in containers(pod) if not (resources := container.at("resources")).at("requests").absent
     ]
@@ -158,7 +158,7 @@ def _unbacked(resources: Field, resource: str) -> Tri:
 
 
 def asks_for_gpus(pod: Field) -> Tri:
-    """Whether a container has a limit on GPUs, whole, shared or sliced, or the pod a claim on devices (DRA)."""
+    """Return whether a container has a limit on GPUs, whole, shared or sliced, or the pod a claim on devices (DRA)."""
     answers: list[Tri] = [_limits_gpus(container.at("resources", "limits")) for _, container in containers(pod)]
     answers.append(pod.at("resourceClaims").parts().any(lambda _: True))
     answers += [UNKNOWN for field in ("initContainers", "containers") if not pod.at(field).parts().complete]
@@ -170,7 +170,7 @@ def _limits_gpus(limits: Field) -> Tri:
 
 
 def _limited(limits: Field) -> Iterator[tuple[str, Tri]]:
-    """The GPUs that limits name, by resource, each with whether it is more than none of it."""
+    """Yield the GPU resources that limits name, each with whether its amount is above zero."""
     for resource, amount in limits.parts().named:
         if resource.startswith(GPU_PREFIXES):
             number = amount.number()
@@ -178,15 +178,15 @@ def _limited(limits: Field) -> Iterator[tuple[str, Tri]]:
 
 
 def gpu_resources(pod: Field) -> list[str]:
-    """The resources by which the pod surely asks for GPUs: whole, shared or sliced ones. A claim on devices (DRA) names none."""
+    """Return the resources by which the pod certainly requests GPUs: whole, shared or sliced. A claim on devices (DRA) names none."""
     limits = (container.at("resources", "limits") for _, container in containers(pod))
     return sorted({resource for each in limits for resource, answer in _limited(each) if answer is True})
 
 
 def placed_on_gpus(pod: Field) -> tuple[Tri, str]:
-    """Whether the pod can run nowhere but on GPU nodes, and which field says so.
+    """Return whether the pod can run only on GPU nodes, and the field that shows it.
 
-    A toleration alone proves nothing: it lets a pod onto GPU nodes and leads it nowhere. Beside a selector that names a pool it does.
+    A toleration alone proves nothing: it allows GPU nodes without requiring them. Together with a selector that names a pool it does.
     """
     selector = pod.at("nodeSelector")
     selected = [
@@ -215,5 +215,5 @@ def _demands(expression: Field) -> Tri:
 
 
 def tolerates_gpus(toleration: Field) -> Tri:
-    """Whether a toleration names the taint of GPU nodes. One without a key tolerates everything, and says nothing of GPUs."""
+    """Return whether a toleration names the taint of GPU nodes. One without a key tolerates everything and does not mean GPUs."""
     return all_of([toleration.at("key").equals(*RESOURCES), negated(toleration.at("effect").equals("PreferNoSchedule"))])

@@ -1,4 +1,4 @@
-"""The normalised inventory: pools and pods as rules see them, whichever spelling they were written in, and all of them together."""
+"""The normalised inventory: pools and pods as rules see them, whatever their spelling, and all of them together."""
 
 from __future__ import annotations
 
@@ -21,23 +21,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class View:
-    """One thing that rules judge. `identity` is of the object it was read from; an object may hold several views.
-
-    `concerned` is whether it is a thing of this sort at all: UNKNOWN for a pool whose machine type nobody knows yet. `partial` views come
-    from patches: what they do not say is said elsewhere.
-    """
+    """One thing that rules judge. An object may have several views."""
 
     identity: ObjectIdentity
+    """The object from which it was read."""
     concerned: Tri
+    """True if it is of this kind; UNKNOWN for a pool whose machine type is not known yet."""
     partial: bool
+    """True for the view of a patch, which contains only a part of an object."""
 
 
 @dataclass(frozen=True)
 class Ceiling:
-    """A field that bounds how far capacity grows. `amount` is None where no number is written.
-
-    `advised` is whether it is what such a pool should have; a pool that has another instead is bounded all the same.
-    """
+    """A field that bounds how far capacity grows."""
 
     NODES: ClassVar[str] = "nodes"
     GPUS: ClassVar[str] = "GPUs"
@@ -47,125 +43,132 @@ class Ceiling:
     field: str
     unit: str
     amount: Decimal | Unknown | None
+    """None if no number is written."""
     advised: bool = True
+    """True if such a pool should have it. Another ceiling bounds a pool as well."""
 
 
 Bounds = tuple[tuple[Ceiling, ...], ...]
-"""What bounds capacity: every group must hold a finite ceiling, and within a group one is enough."""
+"""Bounds of capacity: every group must contain a finite ceiling, and one per group is enough."""
 
 
 @dataclass(frozen=True)
 class Pool(View):
-    """Nodes that are made and scaled together: a GKE node pool, an EKS node group, a Karpenter NodePool.
-
-    `evidence` says what shows that it has GPUs. A taint has `key`, `value` and `effect`, the last in Kubernetes' spelling or in the clouds'
-    (NO_SCHEDULE); `taints_field` and `effect_spelling` are how this kind of pool writes one. `offer` is what its nodes are before they
-    boot: labels and machines. `spot` is whether the cloud takes its nodes back at will, `notice_seconds` how long their pods then have,
-    `gpus` how many GPUs it can have in all (None: no end, or none that can be told), and `node_gpus` the most that one of its nodes has
-    (None: not told). `owner_labels` are the labels or tags that say whose it is. `tainted_by` says who taints GPU nodes beside what is
-    listed, and when, `tainted_by_cloud` whether that is certain of this pool's. `resources` are what pods ask for its GPUs by: one, but
-    where its machines are of several kinds.
-    """
+    """Nodes that are created and scaled together: a GKE node pool, an EKS node group, a Karpenter NodePool."""
 
     evidence: str
+    """The field that shows that it has GPUs."""
     taints: Parts
+    """Taints with `key`, `value` and `effect`. Effects are spelled as in Kubernetes or as in the clouds (NO_SCHEDULE)."""
     taints_field: str
+    """Field for taints in this kind of pool."""
     effect_spelling: str
+    """Spelling of the effect in this kind of pool."""
     bounds: Bounds
     offer: NodeOffer
+    """Labels and machines of its nodes before they boot."""
     spot: Tri
+    """True if the cloud may reclaim its nodes at any time."""
     spot_field: str
     notice_seconds: Decimal | Unknown | None
+    """Seconds that pods have when a node is reclaimed."""
     gpus: Decimal | Unknown | None
+    """The most GPUs that it can have. None if unbounded or not certain."""
     owner_labels: Field
+    """Labels or tags that name its owner."""
     owner_field: str
     tainted_by: str = ""
+    """Sentence about another creator of taints, in addition to the listed ones, and its condition."""
     tainted_by_cloud: Tri = False
+    """True if that creator certainly taints this pool."""
     node_gpus: Decimal | Unknown | None = None
+    """The most GPUs of one node. None if not certain."""
     resources: tuple[str, ...] = (GPU_RESOURCE,)
+    """Resources that pods request for its GPUs: several only if its machines are of several kinds."""
 
 
 class GpuPool(Pool):
-    """A pool with GPUs, or with accelerators of another kind that rules know."""
+    """A pool with GPUs, or with other accelerators that rules know."""
 
 
 @dataclass(frozen=True)
 class GkeNodePool(View):
-    """A GKE node pool as it is written, alone or inside a cluster: `where` is the path to it, empty or ending in a dot.
-
-    `accelerators_field` is how its kind calls the accelerators of a node.
-    """
+    """A GKE node pool as written, alone or inside a cluster."""
 
     where: str
+    """Path to it, empty or ending in a dot."""
     pool: Field
     accelerators_field: str = "guestAccelerators"
+    """Name of the accelerators' field in its kind."""
 
 
 @dataclass(frozen=True)
 class NodeAutoProvisioning(View):
-    """GKE's making of node pools on demand. It is no pool: GKE itself taints the GPU nodes that it makes; only its ceilings are ours.
-
-    `limits` are the entries that `bounds` were read from, as they are written.
-    """
+    """Node auto-provisioning of GKE. It is not a pool: GKE taints the GPU nodes that it creates, and rules judge only its ceilings."""
 
     evidence: str
     bounds: Bounds
     limits: Field
+    """The entries of `bounds` as written."""
 
 
 class Autopilot(View):
-    """A cluster of GKE's Autopilot: GKE makes every node, and no pool has a ceiling."""
+    """A cluster of GKE's Autopilot: GKE creates every node, and no pool has a ceiling."""
 
 
 @dataclass(frozen=True)
 class PodSet(View):
-    """The pods that one pod template makes. `pod` is the pod's spec, `where` the path to it; `kind` is of the object.
-
-    `labels` are those of the object and `template_labels` those of the pods; Kueue reads the queue from `queue_labels`. `job` is the spec
-    of the Job that makes the pods, None where no Job does, and `object_spec` that of the object. `annotations` are those of the object, of
-    what Kueue reads, and of the pods.
-    """
+    """The pods of one pod template."""
 
     where: str
+    """Path to the pod's spec."""
     kind: str
+    """Kind of the object."""
     namespace: Field
     pod: Field
+    """The pod's spec."""
     labels: Field
+    """Labels of the object."""
     template_labels: Field
+    """Labels of the pods."""
     queue_labels: Field
+    """Labels from which Kueue reads the queue."""
     job: Field | None
+    """Spec of the Job that creates the pods, or None."""
     object_spec: Field
+    """Spec of the object."""
     annotations: tuple[Field, ...]
+    """Annotations of the object, of the metadata that Kueue reads, and of the pods."""
 
     @property
     def space(self) -> str | Unknown:
-        """The pods' namespace; `default` where none is written, as the API server has it."""
+        """The pods' namespace. The API server uses `default` where none is written."""
         text = self.namespace.text()
         return text or "default" if text is not UNKNOWN else UNKNOWN
 
     @cached_property
     def asks_for_gpus(self) -> Tri:
-        """What flexspot.policies.inventory.pod_gpus.asks_for_gpus says of the pod: the first question of nearly every rule about pods."""
+        """True if the pod requests GPUs: the first test of nearly every rule about pods."""
         return asks_for_gpus(self.pod)
 
     @cached_property
     def containers(self) -> tuple[tuple[str, Field], ...]:
-        """What flexspot.policies.inventory.pod_gpus.containers finds in the pod."""
+        """The pod's containers, with their names for a sentence."""
         return tuple(containers(self.pod))
 
     @cached_property
     def placed_on_gpus(self) -> tuple[Tri, str]:
-        """What flexspot.policies.inventory.pod_gpus.placed_on_gpus says of the pod."""
+        """True if the pod can run only on GPU nodes, and the field that shows it."""
         return placed_on_gpus(self.pod)
 
     @cached_property
     def serve_nodes(self) -> bool:
-        """Whether the pods may sit on GPU nodes without a GPU."""
+        """True if the pods may run on GPU nodes without a GPU."""
         return serve_nodes(self.kind, self.namespace, self.pod)
 
     @property
     def not_gpu_work(self) -> bool:
-        """Whether no rule about GPU work judges the pods; one does if what they request is not known yet."""
+        """True if no rule about GPU work judges the pods. Unknown requests are judged."""
         return self.serve_nodes or self.asks_for_gpus is False
 
 
@@ -175,27 +178,26 @@ AnswerT = TypeVar("AnswerT")
 
 @dataclass(frozen=True)
 class Inventory:
-    """The whole input of a run. `closed`: the input is complete, so what is not in it does not exist.
-
-    `excerpt`: it is what a page shows, which proves of no object that it is nowhere, whatever else of its kind the page shows.
-    """
+    """The whole input of a run."""
 
     views: tuple[View, ...]
     closed: bool = False
+    """True if the input is complete, so that other objects do not exist."""
     excerpt: bool = False
+    """True if a page shows the input. A page never proves that an object does not exist."""
     _found: dict[type[View], tuple[View, ...]] = field(default_factory=dict[type[View], tuple[View, ...]], compare=False, repr=False)
     _answers: dict[tuple[str, Hashable], Any] = field(default_factory=dict[tuple[str, "Hashable"], Any], compare=False, repr=False)
 
     def of(self, kind: type[ViewT]) -> tuple[ViewT, ...]:
-        """The views of one kind, those of its subclasses included."""
+        """Return the views of one kind, including its subclasses."""
         if kind not in self._found:
             self._found[kind] = tuple(view for view in self.views if isinstance(view, kind))
         return cast("tuple[ViewT, ...]", self._found[kind])
 
     def once(self, question: str, about: View | Hashable, answer: Callable[[], AnswerT]) -> AnswerT:
-        """The answer to a question that several rules ask about one view, or about everything (None), worked out the first time.
+        """Return an answer that several rules use about one view, or about everything (None). It is calculated on first use.
 
-        `about` may also be what many views have in common, such as what they select nodes by: then they share the answer.
+        `about` may also be a common property of many views, such as their node selector. Then they share the answer.
         """
         key = question, id(about) if isinstance(about, View) else about
         if key not in self._answers:
@@ -203,7 +205,7 @@ class Inventory:
         return self._answers[key]
 
     def by(self, question: str, kind: type[ViewT], key: Callable[[ViewT], object]) -> Mapping[Any, list[ViewT]]:
-        """The views of one kind by what `key` says of each, sorted out when the question is asked for the first time."""
+        """Return the views of one kind grouped by `key`. They are grouped on first use."""
 
         def sorted_out() -> Mapping[Any, list[ViewT]]:
             found: dict[Any, list[ViewT]] = {}
@@ -214,5 +216,5 @@ class Inventory:
         return self.once(question, kind, sorted_out)
 
     def tells(self, *kinds: type[View]) -> bool:
-        """Whether a missing object can be held against anyone: there are objects of one of these kinds, or the input is closed."""
+        """Return whether a missing object counts as a violation: objects of one of these kinds exist, or the input is closed."""
         return self.closed or (not self.excerpt and any(self.of(kind) for kind in kinds))

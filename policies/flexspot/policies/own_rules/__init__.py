@@ -1,4 +1,4 @@
-"""An organisation's own rules, said in CEL as in the cluster's policies: reading them, judging by them, and trying them on fixtures."""
+"""An organisation's own rules, written in CEL as in the cluster's policies: reading them from a configuration and judging by them."""
 
 from __future__ import annotations
 
@@ -20,29 +20,31 @@ if TYPE_CHECKING:
 
 
 def is_of_kind(pattern: str, group: str, kind: str) -> bool:
-    """Whether a kind is one of `KIND` or `GROUP/KIND`, in which * stands for any text."""
+    """Return whether a kind matches a pattern `KIND` or `GROUP/KIND`, in which * stands for any text."""
     return fnmatchcase(f"{group}/{kind}" if "/" in pattern else kind, pattern)
 
 
 @dataclass(frozen=True)
 class Expressions:
-    """What a rule says in CEL. `kinds` are `KIND` or `GROUP/KIND` with * for any text; `variables` may name those before them.
-
-    `when` says whether an object is concerned, `check` what must be true of it. `message` is what is told of an object of which it is not,
-    and `at` the path of the field that it is about.
-    """
+    """The CEL expressions of one rule, and the message of its violations."""
 
     kinds: tuple[str, ...]
+    """Patterns `KIND` or `GROUP/KIND`, with * for any text."""
     when: str
+    """True for objects that the rule applies to."""
     variables: tuple[tuple[str, str], ...]
+    """Names and expressions. An expression may use the variables before it."""
     check: str
+    """True for objects that keep the rule."""
     message: str
+    """Message about an object that does not."""
     at: str = ""
+    """Path of the field concerned."""
 
     def judge(self, view: KubernetesObject, _: Parameters) -> Outcome:
-        """As the API server does: an expression that fails on an object refuses it.
+        """Judge an object as the API server does: an expression that fails on it rejects it.
 
-        What stands beside a value that is not known yet is judged; what an expression may read of one is undecided.
+        Values that are not known yet leave the verdict undecided if an expression may read them. The rest of the object is judged.
         """
         kind = view.identity.kind
         if not any(is_of_kind(pattern, view.group, kind) for pattern in self.kinds):
@@ -53,34 +55,34 @@ class Expressions:
             if self._reads(path):
                 return undecided(f"{'.'.join(filter(None, path))} is not known yet")
         secret = (view.group, kind) == ("", "Secret")
-        return self._verdict(_without_unknown(view.fields.value), told=not secret)
+        return self._verdict(_without_unknown(view.fields.value), quote_errors=not secret)
 
-    def _verdict(self, written: Any, *, told: bool) -> Outcome:
-        """The verdict on an object. Unless the evaluator's words are `told`, they stay out of it: they may quote what they are about."""
+    def _verdict(self, written: Any, *, quote_errors: bool) -> Outcome:
+        """Return the verdict on an object. Without `quote_errors` it omits the evaluator's messages, which may quote the object."""
         from flexspot.policies.own_rules.evaluation import CelError, evaluate, used_variables  # noqa: PLC0415 -- 50 MB that only own rules need
 
         variables: dict[str, Any] = {}
 
-        def worth(expression: str) -> Any:
+        def value_of(expression: str) -> Any:
             for name, each in self.variables:
                 if name in used_variables(expression) and name not in variables:
-                    variables[name] = worth(each)
+                    variables[name] = value_of(each)
             return evaluate(expression, object=written, variables={name: variables[name] for name in used_variables(expression)})
 
         try:
-            if worth(self.when) is not True:
+            if value_of(self.when) is not True:
                 return not_applicable("its condition does not hold")
-            holds = worth(self.check)
+            holds = value_of(self.check)
         except (CelError, KeyError) as error:
             words = " ".join(str(error).partition("\nin ")[0].split())
-            why = words if told else "the evaluator's message may quote the Secret"
+            why = words if quote_errors else "the evaluator's message may quote the Secret"
             return fails(
                 f"{self.message}; evaluating the check failed on this object, so the API server would refuse it: {why}", at=self.at
             )
         return PASSES if holds is True else fails(self.message, at=self.at)
 
     def _reads(self, path: tuple[str, ...]) -> bool:
-        """Whether an expression may read a field: it names it, or takes what holds it as a whole, as `labels.all(...)` does."""
+        """Return whether an expression may read a field: it names the field, or uses its whole parent, as `labels.all(...)` does."""
         if not path:
             return True
         name, holder = path[-1], path[-2] if len(path) > 1 else ""
@@ -91,7 +93,7 @@ class Expressions:
 
 
 def _unknown_paths(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """The names of the fields that lead to each value that is not known yet, empty for an element of a list."""
+    """Yield the path to each value that is not known yet, as field names. A list's element has an empty name."""
     if value is UNKNOWN:
         yield path
     elif isinstance(value, dict):
@@ -107,7 +109,7 @@ _BEYOND_FLOAT: Final = 2**1023
 
 
 def _without_unknown(value: Any) -> Any:
-    """The value as CEL takes it, without what no expression reads; a day, which YAML may have made, as its text."""
+    """Return the value as CEL accepts it, without unknown values and null fields. A date parsed from YAML becomes text."""
     match value:
         case dict():
             held = cast("dict[Any, Any]", value)
@@ -115,7 +117,7 @@ def _without_unknown(value: Any) -> Any:
         case list():
             return [_without_unknown(each) for each in cast("list[Any]", value) if each is not UNKNOWN]
         case int() if not -_BEYOND_INT <= value < _BEYOND_INT:
-            # As the API server reads such a number.
+            # The API server reads such a number in the same way.
             return float(value) if abs(value) < _BEYOND_FLOAT else str(value)
         case str() | bool() | int() | float() | None:
             return value
@@ -125,14 +127,15 @@ def _without_unknown(value: Any) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class OwnRule(Rule):
-    """A rule of an organisation. `fixtures` is the folder of its fixtures, relative to the configuration's."""
+    """A rule of an organisation."""
 
     expressions: Expressions = field(default_factory=lambda: Expressions((), "true", (), "true", ""))
     fixtures: str = ""
+    """Folder of its fixtures, relative to the configuration's folder."""
 
     @property
     def page(self) -> str:
-        """It has none: all that is to be said stands in the configuration."""
+        """Empty: the configuration is the rule's only documentation."""
         return ""
 
 
@@ -148,9 +151,9 @@ MISSING: Final = "the CEL evaluator is not installed: install flexspot with its 
 
 
 def read_own_rules(written: Any, shipped: Iterable[str], problems: list[str]) -> tuple[OwnRule, ...]:
-    """The rules of a configuration, beside those whose names and codes are `shipped`.
+    """Return the valid rules of a configuration, and add all problems of the others to `problems`.
 
-    What is wrong is added to `problems`, all of it at once, and the rule is left out.
+    `shipped`: names and codes of Flexspot's own rules, which are already taken.
     """
     if written is None:
         return ()
@@ -164,7 +167,7 @@ def read_own_rules(written: Any, shipped: Iterable[str], problems: list[str]) ->
         wrong = list(_wrong_form(entry)) if entry else [f"must be a mapping with {', '.join(_NEEDED)}"]
         if not wrong:
             rule = _rule(entry)
-            # A baseline knows rules by their codes.
+            # Codes must be unique because a baseline identifies rules by them.
             wrong = [f"{key}: {text} is already taken" for key, text in (("name", rule.name), ("code", rule.code)) if text in taken]
             wrong = wrong or list(_wrong_expressions(rule.expressions))
             found[rule.name] = rule
@@ -221,7 +224,7 @@ def _rule(entry: dict[str, Any]) -> OwnRule:
 
 
 def _wrong_expressions(expressions: Expressions) -> Iterable[str]:
-    """What does not compile, each with the evaluator's own words."""
+    """Yield a problem for each expression that does not compile, with the evaluator's message."""
     try:
         from flexspot.policies.own_rules.evaluation import CelError, compiled, other_than_truth, used_variables  # noqa: PLC0415 -- 50 MB that only own rules need
     except ImportError:
@@ -235,7 +238,7 @@ def _wrong_expressions(expressions: Expressions) -> Iterable[str]:
         except CelError as error:
             yield f"{place}: it is not a CEL expression: {' '.join(str(error).split())}"
             continue
-        # As in a policy of the API server, where a variable sees those before it alone.
+        # In a policy of the API server, a variable sees only the variables before it.
         before = "" if place in {"when", "check"} else " before it"
         yield from (
             f"{place}: it uses variables.{each}, which is not defined{before}" for each in sorted(used_variables(expression) - defined)

@@ -1,9 +1,13 @@
-"""CEL as the API server evaluates it: Google's own evaluator in C++, with the functions that Kubernetes adds.
+"""CEL as the API server evaluates it: Google's own evaluator in C++, with some of the functions that Kubernetes adds.
 
-https://kubernetes.io/docs/reference/using-api/cel/ (2026-11-26). Of Kubernetes' own libraries there are `find` and `findAll`; of lists
-`min`, `max` and `sum`, not `isSorted`, `indexOf` and `lastIndexOf`; and of quantities `quantity`, `isQuantity`, `compareTo`,
-`isGreaterThan`, `isLessThan` and `asApproximateFloat`, not `add`, `sub`, `sign`, `isInteger` and `asInteger`. Those of URLs, IP addresses,
-networks, versions and formats, and the authorizer, are not there.
+Kubernetes' libraries are described in https://kubernetes.io/docs/reference/using-api/cel/ (2026-11-26). Supported are:
+
+- regular expressions: `find` and `findAll`;
+- lists: `min`, `max` and `sum`, but not `isSorted`, `indexOf` and `lastIndexOf`;
+- quantities: `quantity`, `isQuantity`, `compareTo`, `isGreaterThan`, `isLessThan` and `asApproximateFloat`, but not `add`, `sub`, `sign`,
+  `isInteger` and `asInteger`.
+
+The libraries of URLs, IP addresses, networks, versions and formats, and the authorizer, are missing.
 """
 
 from __future__ import annotations
@@ -19,11 +23,11 @@ from cel_expr_python.ext import ext_optional, ext_strings
 from flexspot.capacity.values.quantities import quantity
 
 NAMES: Final = ("object", "oldObject", "request", "namespaceObject", "variables")
-"""What a policy's expressions may begin with."""
+"""Variables available to a policy's expressions."""
 
 
 class CelError(ValueError):
-    """An expression that does not compile, or that fails on an object: the API server would not know an answer."""
+    """An expression that does not compile, or that fails on an object, so that the API server has no answer either."""
 
 
 def _number(text: str) -> float:
@@ -82,7 +86,7 @@ def _environment() -> cel.Env:
 
 @cache
 def compiled(expression: str) -> cel.Expression:
-    """The expression, ready to be evaluated. Raises CelError for what is no CEL, or names what a policy does not have."""
+    """Return the compiled expression. Raises CelError if it is not CEL, or names something that a policy does not have."""
     try:
         return _environment().compile(expression)
     except Exception as error:
@@ -90,10 +94,10 @@ def compiled(expression: str) -> cel.Expression:
 
 
 def other_than_truth(expression: str) -> str:
-    """What an expression gives that the API server would refuse, as it gives neither true nor false; empty for one that it takes.
+    """Return a description of an expression's result that the API server rejects because it is not a bool. Empty if it is accepted.
 
-    The server wants exactly a bool (Kubernetes 1.36.1, apiserver/pkg/admission/plugin/cel/compile.go), so that a bare field of an object
-    will not do. Here variables have no type, so that one of them may be anything.
+    The server requires exactly a bool (Kubernetes 1.36.1, apiserver/pkg/admission/plugin/cel/compile.go), so a bare field of an object is
+    rejected. Variables have no type here, so an expression with one is accepted.
     """
     kind = compiled(expression).return_type()
     may_be = kind == cel.Type.BOOL or (kind == cel.Type.DYN and used_variables(expression))
@@ -101,8 +105,8 @@ def other_than_truth(expression: str) -> str:
 
 
 def evaluate(expression: str, **values: Any) -> Any:
-    """What an expression is worth; raises CelError where it fails."""
-    # Whatever is handed over is made CEL of, and that takes most of the time.
+    """Return the value of an expression. Raises CelError if it fails."""
+    # Only values that the expression names are passed: their conversion to CEL takes most of the time.
     found = compiled(expression).eval(data={name: values.get(name, {}) for name in _roots(expression)})
     if found.type() == cel.Type.ERROR:
         raise CelError(f"{found.value()}\nin {expression}")
@@ -112,11 +116,11 @@ def evaluate(expression: str, **values: Any) -> Any:
 
 @cache
 def _roots(expression: str) -> frozenset[str]:
-    """The names at the beginning of paths in an expression; more at worst, as from a literal."""
+    """Return the NAMES that an expression uses. May include others, such as one inside a literal."""
     return frozenset(name for name in NAMES if re.search(rf"\b{name}\b", expression))
 
 
 @cache
 def used_variables(expression: str) -> frozenset[str]:
-    """The variables that an expression names: handing over others would take most of the time."""
+    """Return the variables that an expression names. Passing others as well would take most of the time."""
     return frozenset(re.findall(r"\bvariables\.(\w+)", expression))

@@ -1,1 +1,1 @@
-"""What rules ask about pods: where they can run, what interrupts them, which of them are meant."""
+"""Facts about pods for rules: where they can run, what interrupts them, and which a selector selects."""

@@ -1,4 +1,4 @@
-"""Where pods can run, which taints keep them away, and what ends their work: the cloud, that takes their nodes."""
+"""Pools where pods can run, the taints that repel them, and interruptions of their work when the cloud takes nodes."""
 
 from __future__ import annotations
 
@@ -30,30 +30,35 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PoolMatch:
-    """A pool that GPU pods select by one option: whether it `suits` them, and whether a taint, the first such, keeps them `away`."""
+    """A pool that GPU pods may select by one scheduling option."""
 
     option: SchedulingOption
     pool: GpuPool
     suits: Tri
+    """True if the pods select its nodes."""
     away: Tri
+    """True if a taint keeps the pods off it."""
     taint: Field | None
+    """The first such taint."""
 
     @property
     def possible(self) -> Tri:
-        """Whether the pods can run there."""
+        """True if the pods can run there."""
         return all_of([self.suits, negated(self.away)])
 
 
 @dataclass(frozen=True)
 class Placement:
-    """Whether pods can run on any of the pools; and a pool that surely suits them and surely keeps them away, the first such."""
+    """A summary of all pools for the same pods."""
 
     possible: Tri
+    """True if the pods can run on any of the pools."""
     kept_off: PoolMatch | None
+    """The first pool that certainly suits the pods and certainly keeps them off."""
 
 
 def pool_matches(pods: PodSet, inventory: Inventory) -> list[PoolMatch]:
-    """Every option with each pool that may suit the pods. Pods that ask for the same get the same list."""
+    """Return every option with each pool that may suit the pods. Pods with the same requirements share one list."""
     options = options_of(pods, inventory)
     terms = pods.pod.at(*REQUIRED_TERMS)
     shape = (id(options), repr(terms.value), pods.pod.partial)
@@ -61,7 +66,7 @@ def pool_matches(pods: PodSet, inventory: Inventory) -> list[PoolMatch]:
 
 
 def placement_of(pods: PodSet, inventory: Inventory) -> Placement:
-    """What `pool_matches` come to."""
+    """Return the summary of `pool_matches`."""
     found = pool_matches(pods, inventory)
 
     def sum_up() -> Placement:
@@ -75,8 +80,8 @@ def _pool_matches(options: Iterable[SchedulingOption], terms: Parts, inventory: 
     index = index_of(GpuPool, inventory)
     for option in options:
         if not option.selector and not terms.fields and terms.complete:
-            told_apart = inventory.once("pools by taint", None, lambda: PoolsByTaint(inventory.of(GpuPool)))
-            for pool in told_apart.those_for(option):
+            by_taint = inventory.once("pools by taint", None, lambda: PoolsByTaint(inventory.of(GpuPool)))
+            for pool in by_taint.pools_for(option):
                 yield PoolMatch(option, pool, _fits(terms, option, pool), *repelling(option, pool))
             continue
         for pool in index.among([*(index.places(key, [value]) for key, value in option.selector.items()), _places_of(terms, index)]):
@@ -86,34 +91,34 @@ def _pool_matches(options: Iterable[SchedulingOption], terms: Parts, inventory: 
 
 
 class PoolsByTaint:
-    """Pools for pods that select none: they differ by their taints alone, so that a few of them stand for all.
+    """A reduced list of pools for pods that select none. Such pools differ only by their taints, so a few represent all.
 
-    Of pools that are alike the first stands for the others; and of those that surely keep pods off, by a taint that these do not tolerate,
-    the first for all of those. What is asked of pool matches is whether there is one, and the first that there is.
+    The first of equal pools represents the others. The first pool that certainly keeps the pods off, by a taint that they do not tolerate,
+    represents all such pools. Users of pool matches only need to know whether one exists, and the first one.
     """
 
     def __init__(self, pools: Sequence[GpuPool]) -> None:
         alike: dict[tuple[object, ...], tuple[int, GpuPool]] = {}
         for place, pool in enumerate(pools):
-            alike.setdefault(_looks(pool), (place, pool))
+            alike.setdefault(_placement_properties(pool), (place, pool))
         self._pools = [pool for _, pool in alike.values()]
-        kept_by = [_keeping(pool) for pool in self._pools]
+        kept_by = [_repelling_keys(pool) for pool in self._pools]
         times = Counter(key for keys in kept_by for key in keys)
         self._open = [number for number, keys in enumerate(kept_by) if not keys]
         self._by_key: dict[object, list[int]] = {}
         seen: set[tuple[object, ...]] = set()
         for number, (pool, keys) in enumerate(zip(self._pools, kept_by, strict=True)):
-            # Who does not tolerate the rarest of its keys is kept off, whatever else he tolerates.
+            # Pods that do not tolerate the rarest of its keys are kept off, whatever else they tolerate.
             if keys:
                 self._by_key.setdefault(min(keys, key=lambda key: (times[key], str(key))), []).append(number)
-            # Each taint once, for who asks whether there is one.
-            for looks in _looks_of_taints(pool):
-                if looks not in seen:
-                    seen.add(looks)
-                    self._by_key.setdefault(looks[0], []).append(number)
+            # A pool with a taint not seen before stays listed, so that each taint is found.
+            for texts in _taint_texts(pool):
+                if texts not in seen:
+                    seen.add(texts)
+                    self._by_key.setdefault(texts[0], []).append(number)
 
-    def those_for(self, option: SchedulingOption) -> list[GpuPool]:
-        """The pools that an option has to be held against, in their order."""
+    def pools_for(self, option: SchedulingOption) -> list[GpuPool]:
+        """Return the pools to compare with an option, in their order."""
         keys = [each.at("key").text() for each in option.tolerations]
         if not option.complete or any(not isinstance(key, str) or not key for key in keys):
             return self._pools
@@ -123,21 +128,21 @@ class PoolsByTaint:
         return [self._pools[number] for number in chosen]
 
 
-def _keeping(pool: GpuPool) -> set[object]:
-    """The keys of taints that keep pods off which do not tolerate them; none where that is not known of the pool."""
+def _repelling_keys(pool: GpuPool) -> set[object]:
+    """Return the keys of taints that keep off pods without a toleration. Empty if the keys, or the pool's GPUs, are not certain."""
     keys: set[object] = {taint.at("key").text() for taint in pool.taints.fields if taint.at("effect").equals(*KEEPS_AWAY) is True}
     return set() if UNKNOWN in keys or pool.concerned is not True else keys - {*RESOURCES, GKE_QUEUED_LABEL}
 
 
-def _looks_of_taints(pool: GpuPool) -> tuple[tuple[object, ...], ...]:
+def _taint_texts(pool: GpuPool) -> tuple[tuple[object, ...], ...]:
     return tuple(tuple(taint.at(field).text() for field in ("key", "value", "effect")) for taint in pool.taints.fields)
 
 
-def _looks(pool: GpuPool) -> tuple[object, ...]:
-    """All of a pool that is asked of it where its labels are not."""
+def _placement_properties(pool: GpuPool) -> tuple[object, ...]:
+    """Return every property of a pool, except its labels, that placement depends on."""
     return (
         pool.concerned,
-        _looks_of_taints(pool),
+        _taint_texts(pool),
         pool.taints.complete,
         pool.spot,
         pool.notice_seconds,
@@ -146,7 +151,7 @@ def _looks(pool: GpuPool) -> tuple[object, ...]:
 
 
 def _places_of(terms: Parts, index: PoolIndex[GpuPool]) -> list[list[int]] | None:
-    """Where the pools are that the terms leave, by one expression of each; None where one of them may leave any pool."""
+    """Return the places in the index of the pools that the terms allow, by one expression of each. None if a term may allow any pool."""
     found: list[list[int]] = []
     for term in terms.fields:
         expressions = [each for each in term.at("matchExpressions").parts().fields if each.at("operator").text() == "In"]
@@ -163,7 +168,7 @@ def _places_of(terms: Parts, index: PoolIndex[GpuPool]) -> list[list[int]] | Non
 
 
 def fits(pods: PodSet, option: SchedulingOption, pool: GpuPool) -> Tri:
-    """Whether the pool's nodes are of those that the pods select. All but Gt and Lt of an affinity is held against it."""
+    """Return whether the pods select the pool's nodes. Gt and Lt of an affinity count as met."""
     return _fits(pods.pod.at(*REQUIRED_TERMS).parts(), option, pool)
 
 
@@ -180,11 +185,10 @@ def _term_fits(term: Field, pool: GpuPool) -> Tri:
 
 
 def repelling(option: SchedulingOption, pool: GpuPool) -> tuple[Tri, Field | None]:
-    """Whether a taint of the pool keeps GPU pods of this option off it, and the first that does.
+    """Return whether a taint of the pool keeps GPU pods of this option off it, and the first taint that does.
 
-    The taint on nvidia.com/gpu, or on what else pods ask for, keeps none of them away: GKE and EKS add its toleration
-    (ExtendedResourceToleration), as GKE adds those of a compute class to the pods that select it and of gke-queued to those of a
-    ProvisioningRequest.
+    Some taints repel none of them, because the cluster adds the toleration: of nvidia.com/gpu and other requested resources (GKE and EKS,
+    ExtendedResourceToleration), of a compute class that the pods select, and of gke-queued for a ProvisioningRequest (both GKE).
     """
     given = {*RESOURCES, GKE_QUEUED_LABEL} | ({COMPUTE_CLASS_LABEL} & option.selector.keys())
     answers: list[tuple[Tri, Field | None]] = [] if pool.taints.complete else [(UNKNOWN, None)]
@@ -199,34 +203,34 @@ def repelling(option: SchedulingOption, pool: GpuPool) -> tuple[Tri, Field | Non
 
 
 def described(taint: Field) -> str:
-    """The taint as messages name it."""
+    """Return the taint as messages name it."""
     key, value, effect = (taint.at(field).text() for field in ("key", "value", "effect"))
     return f"{key}={value}:{effect}" if isinstance(value, str) else f"{key}:{effect}"
 
 
 def may_be_provisioned(option: SchedulingOption, inventory: Inventory) -> bool:
-    """Whether GKE's node auto-provisioning may make a node for the pods, of which nothing is known here."""
+    """Return whether GKE's node auto-provisioning may create a node for the pods. Nothing is known about such a node."""
     return bool(inventory.of(NodeAutoProvisioning)) and GKE_POOL_LABEL not in option.selector
 
 
 @dataclass(frozen=True)
 class SpotExposure:
-    """`possible` is whether pods may run on Spot nodes. `pools` are those of which that is certain; `by` says where it shows.
-
-    `notices` are the seconds that pods have on these pools, each number once.
-    """
+    """The Spot nodes on which pods may run."""
 
     possible: Tri
+    """True if they may run on Spot nodes."""
     pools: tuple[GpuPool, ...]
+    """Spot pools on which they can certainly run."""
     by: str
+    """Clause with the evidence."""
     notices: tuple[Decimal | Unknown | None, ...] = ()
+    """Seconds of warning on these pools, each number once."""
 
 
 def interruption_of(pods: PodSet, inventory: Inventory) -> SpotExposure:
-    """What can be said of pods that ask for GPUs.
+    """Return the exposure to Spot of pods that request GPUs.
 
-    What the pods themselves select is enough, wherever a queue leads them besides. Else the pools must be among what was given: they are
-    Spot or they are not.
+    A selector of Spot on the pods themselves is enough, wherever their queue leads. Otherwise the pools in the input decide.
     """
     return inventory.once("interruption of pods", pods, lambda: _interruption_of(pods, inventory))
 
@@ -263,7 +267,7 @@ def _interruption(options: list[SchedulingOption], found: list[PoolMatch], inven
 
 
 def ignores_interruptions(job: Field) -> Tri:
-    """Whether a Job counts a pod that an interruption ended neither as failed nor as done, so that it goes on with another."""
+    """Return whether a Job ignores a pod that an interruption ended: it counts as neither failed nor done, and is replaced."""
 
     def ignores(entry: Field) -> Tri:
         of_disruption = entry.at("onPodConditions").parts().any(lambda each: each.at("type").equals("DisruptionTarget"))
@@ -273,7 +277,7 @@ def ignores_interruptions(job: Field) -> Tri:
 
 
 LONGEST_SECONDS = 604_800
-"""Seven days: the longest run that flex-start gives a node, which it also gives where nobody says less.
+"""Seven days: the longest lifetime of a flex-start node, and its default.
 
 Source: GoogleCloudPlatform/cluster-autoscaler (2026-08).
 """
@@ -284,7 +288,7 @@ ON_FLEX = "it may run on {pool}, which is flex-start"
 
 
 def flex_start_of(pods: PodSet, inventory: Inventory) -> tuple[Tri, str]:
-    """Whether pods that ask for GPUs may run there, and where it shows. A selector that names such nodes is enough."""
+    """Return whether pods that request GPUs may run on flex-start nodes, and the evidence. A selector of such nodes is enough."""
     options = options_of(pods, inventory)
     if options is None:
         return UNKNOWN, "its queue, or what the queue leads to, is not in the input"
@@ -303,7 +307,7 @@ def _flex_start(options: list[SchedulingOption], found: list[PoolMatch], invento
 
 
 def is_flex_start(pool: Pool) -> Tri:
-    """Whether a pool's nodes are of flex-start; those that come by request alone, behind the taint of queued capacity, are."""
+    """Return whether a pool's nodes are flex-start. Nodes created only on request, with the taint of queued capacity, are."""
     marked = pool.offer.fixed.get(FLEX_START_LABEL)
     return any_of([marked.equals("true") if marked else False, *(taint.at("key").equals(GKE_QUEUED_LABEL) for taint in pool.taints.fields)])
 

@@ -1,4 +1,4 @@
-"""Scheduling options of pods: as they are written, or with what the flavors of their queue add; and labels by which they choose nodes."""
+"""Scheduling options of pods, as written or with the additions of their queue's flavors; and the labels by which pods select nodes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 DEFAULT_QUEUE = "default"
-"""Kueue gives a namespace's jobs without a label to its LocalQueue of this name (LocalQueueDefaulting, since 0.17)."""
+"""Name of the LocalQueue that Kueue gives to jobs without a queue label (LocalQueueDefaulting, since 0.17)."""
 
 WITHOUT_DEFAULT_QUEUE = ("Pod", "Deployment", "StatefulSet", "ReplicaSet", "DaemonSet")
 """Kinds that go to a queue only if they name it."""
@@ -31,23 +31,25 @@ SPOT_LABELS = {
     CAPACITY_TYPE_LABEL: {"spot"},
     "eks.amazonaws.com/capacityType": {"SPOT"},
 }
-"""Labels of nodes that the cloud takes back at will, with the values that say so."""
+"""Labels of Spot nodes, with the values that mean Spot."""
 
 KEEPS_AWAY = ("NoSchedule", "NoExecute", "NO_SCHEDULE", "NO_EXECUTE")
 
 
 @dataclass(frozen=True)
 class SchedulingOption:
-    """One way in which pods can be scheduled: as they are written, or with what the flavor of a queue adds. `via` says which."""
+    """One way in which pods can be scheduled: as written, or with the additions of a flavor of their queue."""
 
     selector: Mapping[str, Field]
     tolerations: tuple[Field, ...]
     complete: bool
+    """False if there may be more selectors or tolerations."""
     via: str = ""
+    """The flavor, as messages name it; empty for the pods as written."""
 
     @property
     def names_spot(self) -> Tri:
-        """Whether the selector alone demands nodes that the cloud takes back."""
+        """True if the selector itself requires Spot nodes."""
         return any_of(self.selector[key].equals(*values) for key, values in SPOT_LABELS.items() if key in self.selector)
 
 
@@ -55,7 +57,7 @@ BY_SELECTOR, BY_AFFINITY = "its nodeSelector", "its node affinity"
 
 
 def selects_spot(pods: PodSet) -> tuple[Tri, str]:
-    """Whether the pods' own fields demand nodes that the cloud takes back, wherever a queue leads them besides; and which field does."""
+    """Return whether the pods' own fields require Spot nodes, wherever their queue leads, and the field that does."""
     selector = pods.pod.at("nodeSelector").parts()
     chosen = SchedulingOption(dict(selector.named), (), selector.complete).names_spot
     terms = pods.pod.at(*REQUIRED_TERMS).parts()
@@ -74,14 +76,14 @@ def _demands_spot(expression: Field) -> Tri:
 
 
 def spot_is_of_gke(pods: PodSet) -> bool:
-    """Whether the labels by which the pods demand such nodes are GKE's."""
+    """Return whether the labels by which the pods require Spot nodes are GKE's."""
     affinities = (each for term in pods.pod.at(*REQUIRED_TERMS).parts().fields for each in term.at("matchExpressions").parts().fields)
     keys = [*(key for key, _ in pods.pod.at("nodeSelector").parts().named), *(each.at("key").text() for each in affinities)]
     return any(isinstance(key, str) and key in SPOT_LABELS and key.startswith("cloud.google.com/") for key in keys)
 
 
 def queue_of(pods: PodSet, inventory: Inventory) -> Field:
-    """The name of the LocalQueue that the pods' object goes to; absent for none, UNKNOWN where that hangs on something unknown."""
+    """Return the name of the LocalQueue of the pods' object. Absent if it has none, UNKNOWN if that depends on an unknown value."""
     named = pods.queue_labels.at(QUEUE_LABEL)
     if not named.absent:
         return named
@@ -92,15 +94,15 @@ def queue_of(pods: PodSet, inventory: Inventory) -> Field:
 
 
 def _local_queues(name: object, space: object, inventory: Inventory) -> list[LocalQueue]:
-    """The LocalQueues of a name in a namespace; none where either is not known yet."""
+    """Return the LocalQueues with a name in a namespace. Empty if either is not known yet."""
     found = inventory.by("name and namespace", LocalQueue, lambda each: (each.name.text(), each.namespace))
     return [] if UNKNOWN in (name, space) else found.get((name, space), [])
 
 
 def options_of(pods: PodSet, inventory: Inventory) -> list[SchedulingOption] | None:
-    """The scheduling options of the pods; None where the queue, or what it leads to, is not among what was given.
+    """Return the scheduling options of the pods. None if the queue, its ClusterQueue or a flavor is not in the input.
 
-    Pods that select and tolerate the same, in the same queue, get the same list.
+    Pods with the same selectors and tolerations in the same queue share one list.
     """
     return inventory.once("options", pods, lambda: _options(pods, inventory))
 
@@ -112,7 +114,7 @@ def _options(pods: PodSet, inventory: Inventory) -> list[SchedulingOption] | Non
         return None
     selector, tolerations = pods.pod.at("nodeSelector"), pods.pod.at("tolerations")
     terms = pods.pod.at(*REQUIRED_TERMS)
-    # Jobs come by the hundred from one template: those that say the same, in the same queue, share one list.
+    # One template often creates hundreds of jobs, so equal ones in the same queue share one list.
     written = (repr(selector.value), repr(tolerations.value), repr(terms.value), pods.pod.partial)
     shape = (written, None if flavors is None else tuple(map(id, flavors)))
     return inventory.once(
@@ -129,10 +131,10 @@ def _options_through(selector: Parts, tolerations: Parts, terms: Parts, flavors:
 
 
 def _excludes(terms: Parts, flavor: ResourceFlavor) -> bool:
-    """Whether the nodes that an affinity requires are surely none of the flavor's: Kueue passes over it, as over one with another label."""
+    """Return whether an affinity certainly excludes the flavor's nodes. Kueue then skips the flavor, as it does for other labels."""
     if not terms.fields or not terms.complete:
         return False
-    # Its nodes have other labels besides.
+    # Its nodes may have labels that the flavor does not list.
     offer = NodeOffer(fixed=dict(flavor.spec.at("nodeLabels").parts().named), complete=False)
     return all(any(offer.meets(each) is False for each in term.at("matchExpressions").parts().fields) for term in terms.fields)
 
@@ -145,7 +147,7 @@ def _flavors(pods: PodSet, queue: Field, inventory: Inventory) -> list[ResourceF
 
 
 def cluster_queues_of(pods: PodSet, queue: Field, inventory: Inventory) -> list[ClusterQueue]:
-    """The ClusterQueues that the pods' LocalQueue leads to: one, unless it is not among what was given."""
+    """Return the ClusterQueue of the pods' LocalQueue, in a list. Empty if it is not in the input."""
     return _leads_to(queue.text(), pods.space, inventory)
 
 
@@ -166,22 +168,25 @@ def _flavors_of(name: object, space: object, inventory: Inventory) -> list[Resou
 
 
 def flavors_with_gpus(spec: Field) -> Iterator[str | Unknown | None]:
-    """The names of the flavors from which a ClusterQueue or a Cohort gives GPUs; a name that is not known yet is UNKNOWN."""
+    """Yield the names of the flavors whose GPUs a ClusterQueue or a Cohort provides. A name that is not known yet is UNKNOWN."""
     for group in spec.at("resourceGroups").parts().fields:
         if group.at("coveredResources").parts().any(lambda each: each.equals(*RESOURCES)) is not False:
-            yield from (flavor.at("name").text() for flavor in group.at("flavors").parts().fields if not _gives_none(flavor))
+            yield from (flavor.at("name").text() for flavor in group.at("flavors").parts().fields if not _has_no_gpus(flavor))
 
 
-def _gives_none(flavor: Field) -> bool:
-    """Whether a queue surely gets no GPU by a flavor: it owns none and borrows none. Pods without GPUs have such a flavor beside others."""
+def _has_no_gpus(flavor: Field) -> bool:
+    """Return whether a queue certainly gets no GPU from a flavor: its quota and its borrowing limit are 0.
+
+    Queues have such a flavor for pods without GPUs.
+    """
     ours = [each for each in flavor.at("resources").parts().fields if each.at("name").equals(*RESOURCES) is True]
     return bool(ours) and all(each.at(field).equals("0") is True for each in ours for field in ("nominalQuota", "borrowingLimit"))
 
 
 def _through(flavor: ResourceFlavor, own: SchedulingOption) -> SchedulingOption | None:
-    """Kueue adds a flavor's nodeLabels as selectors, and its tolerations.
+    """Return the option with a flavor's additions. None if Kueue would skip the flavor.
 
-    It passes over a flavor whose nodeTaints the pods do not tolerate.
+    Kueue adds its nodeLabels as selectors, and its tolerations. It skips a flavor whose nodeTaints the pods do not tolerate.
     """
     labels, added = flavor.spec.at("nodeLabels").parts(), flavor.spec.at("tolerations").parts()
     tolerations = (*own.tolerations, *added.fields)
@@ -202,7 +207,7 @@ def _through(flavor: ResourceFlavor, own: SchedulingOption) -> SchedulingOption 
 
 
 def tolerates(toleration: Field, taint: Field) -> Tri:
-    """Whether a toleration is one of `{key, value, effect}`."""
+    """Return whether a toleration tolerates the taint `{key, value, effect}`."""
     key, effect = toleration.at("key"), toleration.at("effect")
     written = taint.at("effect").text()
     spelled = {"NO_SCHEDULE": "NoSchedule", "NO_EXECUTE": "NoExecute"}.get(str(written), written)
@@ -221,11 +226,11 @@ _OF_THE_MACHINE = (
     *("nvidia.com/", "cloud.google.com/gke-accelerator", "cloud.google.com/gke-gpu", "cloud.google.com/machine-family"),
     *("karpenter.k8s.aws/instance-", "eks.amazonaws.com/instance-"),
 )
-"""Beginnings of labels that say what a machine is or where it stands, and not how it is paid for."""
+"""Prefixes of labels about the machine or its location, which never mention its capacity type."""
 
 
 def affinities(pods: PodSet, *, preferred: bool) -> Iterator[Field]:
-    """The expressions of the pods' node affinity that must hold, and if wished those that had better hold."""
+    """Yield the required expressions of the pods' node affinity and, if `preferred`, the preferred ones."""
     terms = list(pods.pod.at(*REQUIRED_TERMS).parts().fields)
     if preferred:
         listed = pods.pod.at(*REQUIRED_TERMS[:2], "preferredDuringSchedulingIgnoredDuringExecution").parts()
@@ -235,6 +240,6 @@ def affinities(pods: PodSet, *, preferred: bool) -> Iterator[Field]:
 
 
 def may_choose_capacity(pods: PodSet, option: SchedulingOption) -> bool:
-    """Whether a label that they choose by may tell how the node is paid for: any that is not known to be of the machine."""
+    """Return whether the pods select nodes by a label that may depend on the capacity type: any but those of the machine."""
     by_affinity = (str(each.at("key").text()) for each in affinities(pods, preferred=True))
     return any(not key.startswith(_OF_THE_MACHINE) for key in (*option.selector, *by_affinity))

@@ -1,4 +1,4 @@
-"""Which pods a label selector selects, and how many pods a template makes that run at the same time."""
+"""Pods that a label selector selects, and the number of pods of one template that run at the same time."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _REPLICATED = frozenset({"Deployment", "StatefulSet", "ReplicaSet", "Replication
 
 
 def copies_of(pods: PodSet) -> Decimal | Unknown:
-    """The number that the object itself asks for.
+    """Return the number of pods that the object itself requests.
 
-    UNKNOWN where it does not say one because something else may: an autoscaler sets the replicas of a Deployment that names none.
+    UNKNOWN if it has no number and another object may set one: an autoscaler sets the replicas of a Deployment that names none.
     """
     if pods.job is not None:
         at_once = _at_least_one(pods.job.at("parallelism"))
@@ -43,12 +43,12 @@ def copies_of(pods: PodSet) -> Decimal | Unknown:
 
 
 def _member(pods: PodSet) -> Field:
-    """The element or the entry of the object that holds the template, such as one of a JobSet's replicatedJobs."""
+    """Return the element or entry of the object that contains the template, such as one of a JobSet's replicatedJobs."""
     found = _MEMBER.match(pods.where)
     if found is None:
         return Field(None)
-    held = dict(pods.object_spec.at(*found["path"].split(".")).parts().named)
-    return held.get(found["key"], Field(None))
+    members = dict(pods.object_spec.at(*found["path"].split(".")).parts().named)
+    return members.get(found["key"], Field(None))
 
 
 def _at_least_one(count: Field) -> Decimal | Unknown:
@@ -68,7 +68,7 @@ _JOB_NAME = ("job-name", "batch.kubernetes.io/job-name")
 
 
 def selected(budget: KubernetesObject, inventory: Inventory) -> list[tuple[PodSet, Tri]]:
-    """The pod sets of the budget's namespace of which it is not certain that `spec.selector` passes them over."""
+    """Return the pod sets that a budget selects or may select, each with True or UNKNOWN."""
     selector, space = budget.spec.at("selector"), budget.namespace
     if selector.absent:
         return []
@@ -84,13 +84,13 @@ def selected(budget: KubernetesObject, inventory: Inventory) -> list[tuple[PodSe
 
 
 def _in_order(chosen: list[PodSet], inventory: Inventory) -> list[PodSet]:
-    """Those in the order of the inventory."""
+    """Return the pod sets in the order of the inventory."""
     wanted = {id(each) for each in chosen}
     return [each for each in inventory.of(PodSet) if id(each) in wanted]
 
 
 def _candidates(selector: Field, namespace: str | Unknown | None, inventory: Inventory) -> list[PodSet]:
-    """The pod sets of a namespace, or of all (None), that one of the selector's labels leaves."""
+    """Return the pod sets of a namespace, or of all (None), that remain after the most selective label."""
     if namespace is None:
         everyone = list(inventory.of(PodSet))
     else:
@@ -104,7 +104,7 @@ def _candidates(selector: Field, namespace: str | Unknown | None, inventory: Inv
 
 
 def _demanded(selector: Field) -> Iterator[tuple[str, set[object] | None]]:
-    """Labels that what is selected surely has, each with its possible values; None for any."""
+    """Yield the labels that all selected pods have, each with its possible values. None means any value."""
     for key, value in selector.at("matchLabels").parts().named:
         if value.known:
             yield key, {value.text()}
@@ -125,7 +125,7 @@ def _by_label(key: str, everyone: list[PodSet]) -> Mapping[object, list[PodSet]]
 
 
 def selects(selector: Field, pods: PodSet) -> Tri:
-    """Whether `{matchLabels, matchExpressions}` selects the pods. An empty selector selects all."""
+    """Return whether `{matchLabels, matchExpressions}` selects the pods. An empty selector selects all."""
     labels = selector.at("matchLabels").parts()
     expressions = selector.at("matchExpressions").parts()
     if not (selector.known and labels.complete and expressions.complete):

@@ -180,8 +180,9 @@ class Parts:
     """The elements of a list or the entries of a mapping, by key."""
 
     named: tuple[tuple[str, Field], ...]
-    complete: bool
     """Pairs of key or index, and value."""
+    complete: bool
+    """False if there may be more parts than are known yet."""
 
     @property
     def fields(self) -> tuple[Field, ...]:

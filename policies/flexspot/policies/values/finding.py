@@ -1,4 +1,4 @@
-"""Findings, which state what a rule or the manifest reader says of one object; and suppressions, which accept violations for a reason."""
+"""Findings of rules and of the manifest reader about one object, and suppressions that accept violations for a reason."""
 
 from __future__ import annotations
 
@@ -34,7 +34,6 @@ class Suppression:
     """A reason to accept violations of a rule."""
 
     reason: str
-    """Why the violation is accepted."""
     until: date | None = None
     """The last day it counts, or None for no end."""
     by: str = ""
@@ -241,17 +240,17 @@ class Secrets:
         )
 
     def joined(self, others: Secrets) -> Secrets:
-        """These and others."""
+        """Return these secrets and the others."""
         return Secrets(self.texts | others.texts) if others.texts else self
 
     @staticmethod
     def of_all(several: Iterable[Secrets]) -> Secrets:
-        """Those of several objects: what one of them must not tell, a finding about another must not either."""
+        """Return the secrets of several objects. A finding about one of them must not reveal a secret of another."""
         return Secrets(frozenset[str]().union(*(each.texts for each in several)))
 
 
 def secrets_in(inputs: Any) -> Secrets:
-    """What stands in the envelopes of secrets in a resource's inputs, as the engine sends them: values, and keys that name no field."""
+    """Return the texts in a resource's inputs that the engine sends in envelopes of secrets: values, and keys that are not field names."""
     return Secrets(frozenset(_enveloped(inputs)))
 
 
@@ -269,7 +268,7 @@ def _enveloped(value: Any) -> Iterator[str]:
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """Every text in a secret, each in the forms in which a rule may write it."""
+    """Yield every text in a secret, each in the forms in which a rule may write it."""
     if isinstance(value, list):
         for each in cast("list[Any]", value):
             yield from _texts(each)

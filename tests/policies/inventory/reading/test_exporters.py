@@ -1,4 +1,4 @@
-"""What gathers series, and which labels it adds."""
+"""Exporters, and the labels that they add."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def release(chart: str, **values: Any) -> list[Exporter]:
 UTIL = "DCGM_FI_DEV_GPU_UTIL"
 
 
-def test_a_monitor_gives_what_it_relabels_and_what_it_honors() -> None:
+def test_a_monitor_adds_relabeled_and_honored_labels() -> None:
     [plain] = monitor(endpoints=[{"port": "metrics"}])
     [named] = monitor(endpoints=[{"relabelings": [{"targetLabel": "node"}]}, {"metricRelabelings": [{"targetLabel": "team"}]}])
     [honoring] = monitor(endpoints=[{"honorLabels": True}])
@@ -38,14 +38,14 @@ def test_a_monitor_gives_what_it_relabels_and_what_it_honors() -> None:
     assert not plain.gives("kube_pod_info", "node")
 
 
-def test_googles_collector_adds_the_node_if_it_is_told_to() -> None:
+def test_googles_collector_adds_the_node_if_it_is_configured_to() -> None:
     def google(kind: str, *metadata: str) -> Exporter:
         [found] = monitor(kind, "gpus-dcgm", "monitoring.googleapis.com", endpoints=[{}], targetLabels={"metadata": list(metadata)})
         return found
 
     assert google("PodMonitoring", "node", "pod").gives(UTIL, "node")
-    assert not google("PodMonitoring", "node", "pod").gives(UTIL, "pod"), "it is the exporter's"
-    assert google("ClusterPodMonitoring").gives(UTIL, "pod"), "told to set none, it leaves the exporter's labels alone"
+    assert not google("PodMonitoring", "node", "pod").gives(UTIL, "pod"), "the label is the exporter's"
+    assert google("ClusterPodMonitoring").gives(UTIL, "pod"), "configured to set none, it keeps the exporter's labels"
     assert not google("PodMonitoring").gives(UTIL, "pod")
 
 
@@ -80,7 +80,7 @@ def test_monitors_of_other_programs_are_none_of_these() -> None:
         ("nodes=[team]", "kube_node_annotations", "annotation_team", False),
     ],
 )
-def test_kube_state_metrics_shows_the_labels_that_it_was_told_to(written: str, series: str, label: str, given: object) -> None:
+def test_kube_state_metrics_shows_the_labels_of_its_allowlist(written: str, series: str, label: str, given: object) -> None:
     image = "registry.k8s.io/kube-state-metrics/kube-state-metrics:v2.20.0"
     containers = [{"name": "ksm", "image": image, "args": [f"--metric-labels-allowlist={written}", "--port=8080"]}]
     [run] = views(Exporter, manifest("apps/v1", "Deployment", {"template": {"spec": {"containers": containers}}}))
@@ -93,7 +93,7 @@ def test_kube_state_metrics_shows_the_labels_that_it_was_told_to(written: str, s
     assert all(each.complete for each in (run, charted, stacked))
 
 
-def test_a_chart_whose_values_are_elsewhere_may_say_more() -> None:
+def test_a_chart_with_values_elsewhere_is_not_complete() -> None:
     inputs: dict[str, Any] = {"chart": "kube-state-metrics", "values": {}, "valueYamlFiles": [{"path": "values.yaml"}]}
 
     assert [each.complete for each in views(Exporter, (RELEASE, inputs))] == [False]

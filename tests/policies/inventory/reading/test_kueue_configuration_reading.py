@@ -1,4 +1,4 @@
-"""Kueue's configuration, wherever it is kept."""
+"""Kueue's configuration, in its ConfigMap or in a release."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_the_chart_leaves_fair_sharing_off() -> None:
     assert [on for _, on in read(release())] == [False]
 
 
-def test_what_is_in_a_file_or_no_yaml_is_not_known() -> None:
+def test_a_configuration_in_a_file_or_in_invalid_yaml_is_unknown() -> None:
     assert [on for _, on in read(release(valueYamlFiles=["values.yaml"]))] == [UNKNOWN]
     assert [on for _, on in read(release(values={"managerConfig": {"controllerManagerConfigYaml": "{{ .x }}: ["}}))] == [UNKNOWN]
 

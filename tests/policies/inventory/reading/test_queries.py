@@ -1,4 +1,4 @@
-"""Where expressions are found."""
+"""Places of PromQL expressions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def dashboard(*expressions: Any, key: str = "gpu.json") -> list[QueryView]:
     return config_map(key, json.dumps({"rows": [{"panels": [{"targets": [{"expr": each, "refId": "A"} for each in expressions]}]}]}))
 
 
-def test_rules_are_named_by_what_they_make() -> None:
+def test_rules_are_named_by_their_alert_or_record() -> None:
     rules = [{"alert": "Idle", "expr": "a"}, {"record": "a:b", "expr": 1}, {"expr": "c"}]
     spec = {"groups": [{"name": "g", "rules": rules}]}
     found = views(QueryView, manifest("monitoring.coreos.com/v1", "PrometheusRule", spec))
@@ -43,7 +43,7 @@ def test_rules_are_named_by_what_they_make() -> None:
         ('x{team=~"[[team]]", pod=~"${pod:regex}"}', 'x{team=~"variable", pod=~"variable"}'),
     ],
 )
-def test_something_stands_in_for_the_variables_of_a_dashboard(written: str, read: str) -> None:
+def test_variables_of_a_dashboard_are_replaced(written: str, read: str) -> None:
     assert [each.expression.text() for each in dashboard(written)] == [read]
 
 
@@ -54,11 +54,11 @@ def test_a_dashboards_expressions_are_found_with_their_paths() -> None:
 
 
 @pytest.mark.parametrize("text", ['"expr"', '{"expr": ', "[" * 100_000 + '"expr"', '{"expr": "a"}' + " " * 5_000_000])
-def test_what_is_no_dashboard_is_passed_over(text: str) -> None:
+def test_a_text_that_is_no_dashboard_is_skipped(text: str) -> None:
     assert config_map("a.json", text) == []
 
 
-def test_the_operator_of_grafana_has_dashboards_of_its_own() -> None:
+def test_dashboards_of_grafanas_operator_are_read() -> None:
     dashboards = manifest("grafana.integreatly.org/v1beta1", "GrafanaDashboard", {"json": '{"panels": [{"expr": "a"}]}'})
 
     assert [each.where for each in views(QueryView, dashboards)] == ["spec.json: panels[0].expr"]

@@ -1,4 +1,4 @@
-"""Which object a resource or a manifest is."""
+"""Identity of resources and manifests, and the places of their pods."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ OF_JOBS = [f"spec.replicatedJobs[{place}].template.spec.template.spec" for place
         ("flexspot:index:GpuPool", {}, "flexspot:index/GpuPool/resource", "flexspot:index", False),
     ],
 )
-def test_a_resource_is_named_by_its_token_and_what_its_inputs_say(
+def test_a_resource_is_named_by_its_token_and_its_inputs(
     token: str, inputs: dict[str, Any], named: str, family: str, *, partial: bool
 ) -> None:
     source = from_pulumi(token, "resource", inputs)
@@ -46,7 +46,7 @@ def test_a_manifest_is_named_by_itself() -> None:
 @pytest.mark.parametrize(
     "document", [{}, {"kind": "Pod"}, {"apiVersion": 3, "kind": ["Pod"]}, {"apiVersion": "v1", "kind": "Pod", "spec": []}]
 )
-def test_a_document_that_is_no_whole_object_is_read_without_complaint(document: dict[str, Any]) -> None:
+def test_an_incomplete_object_is_read_without_an_error(document: dict[str, Any]) -> None:
     assert {view.identity.kind for view in views(View, document)} in (set(), {"Pod"})
 
 
@@ -60,7 +60,7 @@ def test_a_document_that_is_no_whole_object_is_read_without_complaint(document: 
         ("kubeflow.org/v1", "PyTorchJob", {"pytorchReplicaSpecs": {"Master": PODS}}, ["spec.pytorchReplicaSpecs[Master].template.spec"]),
     ],
 )
-def test_the_pods_of_a_workload_are_found_where_its_kind_keeps_them(
+def test_the_pods_of_a_workload_are_found_at_the_paths_of_its_kind(
     api_version: str, kind: str, spec: dict[str, Any], places: list[str]
 ) -> None:
     assert [view.where for view in views(PodSet, manifest(api_version, kind, spec))] == places

@@ -1,4 +1,4 @@
-"""What AWS's Node Termination Handler is told to drain, in its chart's words and in its own."""
+"""Settings of AWS's Node Termination Handler, in its chart and in its container."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_chart_and_container_are_read_alike(variables: dict[str, str], *, drains
     assert by_chart(values=values).drains is drains
 
 
-def test_what_is_set_elsewhere_is_not_known() -> None:
+def test_settings_that_are_written_elsewhere_are_unknown() -> None:
     elsewhere = [{"name": "ENABLE_SPOT_INTERRUPTION_DRAINING", "valueFrom": {"configMapKeyRef": {"name": "a", "key": "b"}}}]
 
     assert by_container(env=elsewhere).drains is UNKNOWN
@@ -56,7 +56,7 @@ def test_what_is_set_elsewhere_is_not_known() -> None:
     assert by_chart(valueYamlFiles=["values.yaml"]).drains is UNKNOWN
 
 
-def test_the_most_particular_selector_of_the_chart_counts() -> None:
+def test_the_most_specific_selector_of_the_chart_counts() -> None:
     selectors = {"nodeSelector": {"a": "b"}, "linuxNodeSelector": {"c": "d"}}
 
     assert by_chart(values=selectors).selector.value == {"c": "d"}

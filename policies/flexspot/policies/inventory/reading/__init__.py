@@ -1,4 +1,4 @@
-"""From resources and manifests, each in its own spelling, to the views of the inventory."""
+"""Readers that turn resources and manifests, each in its own spelling, into views of the inventory."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ READERS: tuple[Callable[[ObjectSource], Iterable[View]], ...] = (
     metrics.read_exporters,
     kubernetes.read_spending,
 )
-"""Every reader sees every object and yields nothing for those that are not its own."""
+"""Every reader receives every object and yields nothing for those that it does not handle."""
 
 
 def views_of(source: ObjectSource) -> list[View]:
-    """Everything in one object that rules judge; for most of the clouds' resources nothing."""
+    """Return all views of one object. Most of the clouds' resources have none."""
     usual = in_usual_spelling(source)
     views = (view for read in READERS for view in read(usual))
     return list(views) if usual is source else [in_own_spelling(view, source) for view in views]

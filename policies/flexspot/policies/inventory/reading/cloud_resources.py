@@ -1,4 +1,4 @@
-"""Clusters, buckets and who may use them: of Pulumi's providers, of Config Connector and of ACK; documents of IAM wherever they stand."""
+"""Readers of clusters, buckets and access to them, of Pulumi's providers, Config Connector and ACK; and of IAM documents."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ _KUBERNETES: dict[tuple[str, str], type[views.CloudResource]] = {
     ("eks.services.k8s.aws", "Cluster"): views.EksClusterView,
     ("storage.cnrm.cloud.google.com", "StorageBucket"): views.GcsBucketView,
 }
-"""Their `spec` has the fields of the provider's resource, but for a few names of ACK's."""
+"""Kinds whose `spec` has the fields of the provider's resource, except for a few names of ACK's."""
 
 
 def read(source: ObjectSource) -> Iterator[views.CloudResource]:
-    """The one view of such a resource."""
+    """Yield the view of such a resource."""
     kind = (source.family, source.kind)
     if kind in _PULUMI:
         yield _PULUMI[kind](source.identity, True, False, "", source.fields)
@@ -52,9 +52,9 @@ def read(source: ObjectSource) -> Iterator[views.CloudResource]:
         yield _KUBERNETES[kind](source.identity, True, source.fields.partial, "spec.", source.fields.at("spec"))
 
 
-_NOBODY = Field(None)
+_NO_HOLDER = Field(None)
 
-# The field of the document, what holds it, and the field that names the holder.
+# The field of the document, its holder, and the field that names the holder.
 _DOCUMENTS: dict[tuple[str, str], tuple[tuple[str, Holder, str], ...]] = {
     ("aws:iam", "Policy"): (("policy", Holder.MANAGED, ""),),
     ("aws:iam", "RolePolicy"): (("policy", Holder.ROLE, "role"),),
@@ -70,7 +70,7 @@ _GCP = frozenset({"gcp:projects", "gcp:folder", "gcp:organizations"})
 
 
 def read_iam(source: ObjectSource) -> Iterator[IamDocument | IamGrant]:
-    """One view for each document, and one for each ready-made role or policy that is given."""
+    """Yield one view for each document, and one for each predefined role or policy that is granted."""
     yield from _documents(source)
     kind = (source.family, source.kind)
     if source.family in _GCP and source.kind in {"IAMMember", "IAMBinding"}:
@@ -92,7 +92,7 @@ def _documents(source: ObjectSource) -> Iterator[IamDocument]:
     for path, holder, named in _DOCUMENTS.get(kind, ()):
         document = source.fields.at(*path.split("."))
         if not document.absent:
-            yield IamDocument(*source.seen, path, document, holder, source.fields.at(named) if named else _NOBODY)
+            yield IamDocument(*source.seen, path, document, holder, source.fields.at(named) if named else _NO_HOLDER)
     if kind == ("aws:iam", "Role"):
         for place, inline in source.fields.at("inlinePolicies").parts().named:
             yield IamDocument(*source.seen, f"inlinePolicies[{place}].policy", inline.at("policy"), Holder.ROLE, _role_name(source, "name"))
@@ -102,7 +102,7 @@ def _documents(source: ObjectSource) -> Iterator[IamDocument]:
 
 
 def _role_name(source: ObjectSource, *path: str) -> Field:
-    """What the documents that are written into one role have in common, be it that nobody named the role."""
+    """Return the name that the inline documents of one role share, even if the role has no written name."""
     written = source.fields.at(*path)
     return Field(f"{source.identity} as it will be named") if written.absent else written
 

@@ -1,6 +1,6 @@
-"""EKS managed node groups; EC2 Auto Scaling groups whose instances are nodes (self-managed, of kops, of cluster-autoscaler).
+"""Readers of EKS managed node groups, of EC2 Auto Scaling groups whose instances are nodes, and of launch templates.
 
-And EC2 launch templates, where the machine of either stands if it does not name one itself.
+The groups may be self-managed, of kops or of cluster-autoscaler. A launch template names the machine if the group does not.
 """
 
 from __future__ import annotations
@@ -22,15 +22,14 @@ if TYPE_CHECKING:
     from flexspot.policies.inventory.reading.source import ObjectSource
 
 
-# What EKS, the kubelet and the cloud's controllers label a node with.
+# Prefixes of labels that EKS, the kubelet and the cloud's controllers set on a node.
 _CLOUDS = ("eks.amazonaws.com/", "kubernetes.io/", "node.kubernetes.io/", "topology.kubernetes.io/", "topology.k8s.aws/", "k8s.io/")
 
 
 def read(source: ObjectSource) -> Iterator[Pool]:
-    """The `aws:eks` NodeGroup; a GpuPool if it has GPUs.
+    """Yield the `aws:eks` NodeGroup, as a GpuPool if it has GPUs.
 
-    A group that takes its machine from a launch template that is not known, and whose image does not say which machines it is for, may or
-    may not have GPUs: UNKNOWN.
+    A group may or may not have GPUs (UNKNOWN) if its launch template is not known and its image does not decide it.
     """
     if (source.family, source.kind) != ("aws:eks", "NodeGroup"):
         return
@@ -82,7 +81,7 @@ def _offer(group: Field) -> NodeOffer:
 
 
 def _gpu_image(ami_type: Field) -> Tri:
-    """Whether the image is one with NVIDIA's driver, or AWS's of Neuron. One that nobody knows yet proves nothing, the machine does."""
+    """Return whether the image has NVIDIA's driver or AWS's for Neuron. An unknown image proves nothing; the machine does."""
     text = ami_type.text()
     return isinstance(text, str) and text.endswith(("_NVIDIA", "_x86_64_GPU", _NEURON_IMAGE))
 
@@ -97,7 +96,7 @@ _NEURON_IMAGE = "_NEURON"
 
 
 def _resources(machines: Iterable[object], otherwise: Accelerator = NVIDIA) -> tuple[str, ...]:
-    """What pods ask for its GPUs by, of the machines that a group names; of another kind where it names none."""
+    """Return the GPU resources of the machines that a group names, or of `otherwise` if it names none."""
     named = [each for each in machines if isinstance(each, str)]
     kinds = [kind for kind in ON_EC2 if any(is_gpu_machine(name, (kind,)) for name in named)]
     return tuple(kind.resource for kind in kinds or [otherwise])
@@ -117,10 +116,10 @@ def _gpu_machines(group: Field, ami_type: Field) -> Tri:
 
 
 _TEMPLATES: Final = {("aws:ec2", "LaunchTemplate"): "", ("aws-native:ec2", "LaunchTemplate"): "launchTemplateData"}
-"""Resources that are templates, each with the field that holds what it says of machines."""
+"""Resources that are templates, each with the field of its machine settings."""
 
 PROPERTIES: Final = ("launchTemplate", "mixedInstancesPolicy")
-"""The fields by which a group names its template."""
+"""Fields by which a group names its template."""
 
 _GROUPS: Final = {
     ("aws:eks", "NodeGroup"),
@@ -132,19 +131,19 @@ _NAMES: Final = ("name", "launchTemplateName")
 
 
 def takes_template(source: ObjectSource) -> bool:
-    """Whether it is a group that names a template."""
+    """Return whether the resource is a group that names a template."""
     return (source.family, source.kind) in _GROUPS and not _named(source.fields).absent
 
 
 def is_template(source: ObjectSource) -> bool:
-    """Whether it is a template."""
+    """Return whether the resource is a launch template."""
     return (source.family, source.kind) in _TEMPLATES
 
 
 def with_template(group: ObjectSource, referred: Iterable[ObjectSource], others: Iterable[ObjectSource]) -> ObjectSource:
-    """The group with its template: the one of those that it is `referred` to, or else the one of `others` that has the name.
+    """Return the group with its template: one that it refers to (`referred`), or one of `others` with the name.
 
-    As it is where there is none, or where several may be meant. A version that is pinned is taken for the one that the template declares.
+    Unchanged if there is no template, or several are possible. A pinned version counts as the declared one.
     """
     found = [each for each in referred if is_template(each)] or _of_name(group.fields, [each for each in others if is_template(each)])
     if len(found) != 1:
@@ -157,7 +156,7 @@ def with_template(group: ObjectSource, referred: Iterable[ObjectSource], others:
 
 
 def _named(group: Field) -> Field:
-    """What a group says of its template."""
+    """Return the group's reference to its template."""
     own = group.at("launchTemplate")
     return own if not own.absent else group.at("mixedInstancesPolicy", "launchTemplate", "launchTemplateSpecification")
 
@@ -170,10 +169,10 @@ def _of_name(group: Field, templates: Collection[ObjectSource]) -> list[ObjectSo
 _KINDS: Final = {("aws:autoscaling", "Group"), ("aws-native:autoscaling", "AutoScalingGroup")}
 
 _OF_CLUSTERS: Final = ("kubernetes.io/cluster/", "k8s.io/cluster-autoscaler/", "k8s.io/cluster/")
-"""How the tags begin by which nodes join a cluster and cluster-autoscaler finds its groups."""
+"""Prefixes of the tags by which nodes join a cluster and cluster-autoscaler finds its groups."""
 
 _TEMPLATE: Final = "k8s.io/cluster-autoscaler/node-template/"
-"""What cluster-autoscaler is told of nodes that are not there yet: `label/KEY`, and `taint/KEY` with VALUE:EFFECT.
+"""Tags that describe future nodes to cluster-autoscaler: `label/KEY`, and `taint/KEY` with VALUE:EFFECT.
 
 kubernetes/autoscaler, cluster-autoscaler/cloudprovider/aws/README.md, "Auto-Discovery Setup" (2026-11-26).
 """
@@ -182,10 +181,10 @@ _TAINTS: Final = f"{_TEMPLATE}taint/"
 
 
 def read_auto_scaling_group(source: ObjectSource) -> Iterator[Pool]:
-    """The group, if its tags say that it is of a cluster; a GpuPool if it has GPUs.
+    """Yield the group if its tags say that it belongs to a cluster, as a GpuPool if it has GPUs.
 
-    Its nodes' labels and taints stand in user data, of which nothing is known here: what the group does not say is said elsewhere. Its
-    machine may stand in its launch template.
+    User data contains its nodes' labels and taints and is not read, so facts that the group does not state may exist elsewhere. Its launch
+    template may name its machine.
     """
     if (source.family, source.kind) not in _KINDS:
         return
@@ -221,14 +220,14 @@ def read_auto_scaling_group(source: ObjectSource) -> Iterator[Pool]:
 
 
 def _tags(group: Field) -> tuple[dict[str, Field], bool]:
-    """The tags by key, which a group lists as entries; and whether there are no others."""
+    """Return the tags by key, and whether the list is complete."""
     listed = group.at("tags").parts()
     keys = [(each.at("key").text(), each.at("value")) for each in listed.fields]
     return {key: value for key, value in keys if isinstance(key, str)}, listed.complete and all(key is not UNKNOWN for key, _ in keys)
 
 
 def _machines(group: Field, template: Field) -> tuple[list[str | Unknown | None] | Unknown, str]:
-    """The machines that the group names itself, in place of its launch template's, or else that template's; and where they stand."""
+    """Return the machines that the group names in place of its launch template's, or else the template's; and their field."""
     overrides = group.at("mixedInstancesPolicy", "launchTemplate", "overrides").parts()
     named = [each.at("instanceType").text() for each in overrides.fields]
     machine = template.at("instanceType").text()
@@ -252,12 +251,12 @@ def _group_offer(tags: dict[str, Field], machines: list[str | Unknown | None] | 
 
 
 def _spot(group: Field, template: Field) -> Tri:
-    """Whether the group takes Spot: by a distribution of less than 100 % on-demand; without one its template says."""
+    """Return whether the group uses Spot: its distribution has less than 100 % on-demand, or without one its template requests Spot."""
     if group.at("mixedInstancesPolicy").absent and isinstance(template.value, dict):
         return template.at("instanceMarketOptions", "marketType").equals("spot")
     distribution = group.at("mixedInstancesPolicy", "instancesDistribution")
     share = distribution.at("onDemandPercentageAboveBaseCapacity").number()
     if distribution.absent or share is UNKNOWN:
         return UNKNOWN
-    # 100 where nobody says less. https://docs.aws.amazon.com/autoscaling/ec2/APIReference/API_InstancesDistribution.html
+    # The default is 100. https://docs.aws.amazon.com/autoscaling/ec2/APIReference/API_InstancesDistribution.html
     return isinstance(share, Decimal) and share < 100  # noqa: PLR2004 -- percent

@@ -1,4 +1,4 @@
-"""GKE: node pools, alone or inside a cluster, and node auto-provisioning."""
+"""Readers of GKE node pools, alone or inside a cluster, and of node auto-provisioning."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _CORES_AND_MEMORY = {"cpu": Ceiling.CORES, "memory": Ceiling.MEMORY}
 
 
 def read(source: ObjectSource) -> Iterator[View]:
-    """The node pools of a `gcp:container` NodePool or Cluster, each as capacity and as it is written, and who else makes nodes in it.
+    """Yield the node pools of a `gcp:container` NodePool or Cluster, as capacity and as written, and other creators of nodes.
 
     A cluster has pools in `nodePools` and a default pool, which its own nodeConfig describes unless it is removed.
     """
@@ -42,7 +42,7 @@ def read(source: ObjectSource) -> Iterator[View]:
         for place, each in source.fields.at("nodePools").parts().named:
             yield from pool(source, each, f"nodePools[{place}].")
         autopilot = source.fields.at("enableAutopilot").equals("true")
-        # The pool that Autopilot begins with is GKE's, and the cluster says nothing of it.
+        # GKE manages the first pool of Autopilot, and the cluster does not describe it.
         if autopilot is not True and source.fields.at("removeDefaultNodePool").equals("true") is not True:
             yield from pool(source, source.fields, "")
         yield from _auto_provisioning(source)
@@ -51,13 +51,13 @@ def read(source: ObjectSource) -> Iterator[View]:
 
 
 def pool(source: ObjectSource, written: Field, where: str) -> Iterator[View]:
-    """A pool as it is written at a path, as capacity and as it is."""
+    """Yield a pool at a path, as capacity and as written."""
     node = written.at("nodeConfig")
     accelerators = node.at("guestAccelerators").parts().any(lambda each: negated(each.at("count").equals("0")))
     concerned = _makes_gpus(written)
     bounds = _pool_bounds(written, where)
     machine = node.at("machineType").text()
-    # Of machines with GPUs attached, and of one that nobody knows yet, the devices are NVIDIA's.
+    # Attached GPUs and unknown machines count as NVIDIA's.
     kind = of_gce_machine(machine) if isinstance(machine, str) else NVIDIA
     spot = any_of([node.at("spot").equals("true"), node.at("preemptible").equals("true")])
     yield (Pool if concerned is False else GpuPool)(
@@ -85,11 +85,11 @@ def pool(source: ObjectSource, written: Field, where: str) -> Iterator[View]:
 
 
 _TAINTED_BY = "GKE itself adds that taint only to a pool that is created when the cluster already has nodes without GPUs"
-"""docs.cloud.google.com/kubernetes-engine/docs/how-to/gpus, "Create a GPU node pool" (2026-11-25). Nodes with TPUs get theirs always."""
+"""docs.cloud.google.com/kubernetes-engine/docs/how-to/gpus, "Create a GPU node pool" (2026-11-25). Nodes with TPUs always get theirs."""
 
 
 def _has_plain_nodes(cluster: Field) -> bool:
-    """Whether a pool of the cluster itself surely has no GPUs: the default pool, or another that is made with it."""
+    """Return whether a pool of the cluster itself certainly has no GPUs: the default pool, or another one created with it."""
     pools = cluster.at("nodePools").parts().fields
     has_default = cluster.at("removeDefaultNodePool").equals("true") is False
     return any(_makes_gpus(each) is False for each in ((cluster, *pools) if has_default else pools))
@@ -102,7 +102,7 @@ def _makes_gpus(pool: Field) -> Tri:
 
 
 def _pool_bounds(pool: Field, where: str) -> Bounds:
-    """One of the two autoscaling maxima, or the node count where the pool does not scale; the count defaults to one a zone."""
+    """Return one of the two autoscaling maxima, or the node count if the pool does not scale. The count defaults to one per zone."""
     autoscaling = pool.at("autoscaling")
     if not autoscaling.absent:
         names = ("maxNodeCount", "totalMaxNodeCount")
@@ -112,7 +112,7 @@ def _pool_bounds(pool: Field, where: str) -> Bounds:
 
 
 def _auto_provisioning(source: ObjectSource) -> Iterator[NodeAutoProvisioning]:
-    """Autopilot scales by its own rules and takes no resource limits, so it is left out."""
+    """Yield node auto-provisioning. Autopilot scales by its own rules without resource limits, so it is left out."""
     settings = source.fields.at("clusterAutoscaling")
     on = all_of([settings.at("enabled").equals("true"), negated(source.fields.at("enableAutopilot").equals("true"))])
     if on is False:
@@ -124,7 +124,7 @@ def _auto_provisioning(source: ObjectSource) -> Iterator[NodeAutoProvisioning]:
         resource = named if isinstance(named, str) else f"[{place}]"
         unit = _CORES_AND_MEMORY.get(resource, Ceiling.GPUS)
         maxima[resource] = Ceiling(f"clusterAutoscaling.resourceLimits {resource}", unit, limit.at("maximum").number())
-    # A type that nobody knows yet may be the one that seems to be missing.
+    # An entry of unknown type may be the one that seems to be missing.
     missing = None if limits.complete and not any(resource.startswith("[") for resource in maxima) else UNKNOWN
     for resource, unit in _CORES_AND_MEMORY.items():
         maxima.setdefault(resource, Ceiling(f"clusterAutoscaling.resourceLimits {resource}", unit, missing))
@@ -143,20 +143,20 @@ def _auto_provisioning(source: ObjectSource) -> Iterator[NodeAutoProvisioning]:
 PROVISIONING_LABEL = "cloud.google.com/gke-provisioning"
 FLEX_START_LABEL = "cloud.google.com/gke-flex-start"
 
-# Prefixes of labels that GKE, the kubelet and Google's controllers set; a pool's own are listed.
+# Prefixes of labels that GKE, the kubelet and Google's controllers set. A pool's own labels are listed.
 _CLOUDS = (
     *("cloud.google.com/", "autoscaling.gke.io/", "gke.io/", "networking.gke.io/", "topology.gke.io/", "kubernetes.io/"),
     *("node.kubernetes.io/", "topology.kubernetes.io/", "beta.kubernetes.io/", "failure-domain.beta.kubernetes.io/"),
 )
 _CHOSEN = ("cloud.google.com/compute-class", "cloud.google.com/gke-queued")
-"""Labels of the cloud's that are there only if the pool writes them."""
+"""Labels of the cloud that exist only if the pool writes them."""
 
 _SHUTDOWN, _CRITICAL = Decimal(30), Decimal(15)
-"""GKE's seconds of a node's shutdown, and those of them that are kept for critical pods, where a pool does not say."""
+"""GKE's default seconds of a node's shutdown, and the part reserved for critical pods."""
 
 
 def offer_of(pool: Field, spot: Tri) -> NodeOffer:
-    """The labels that the pool's nodes have before they boot.
+    """Return the labels that the pool's nodes have before they boot.
 
     Source: docs.cloud.google.com/kubernetes-engine, "Spot VMs", "GPUs", "Flex-start"; GoogleCloudPlatform/cluster-autoscaler.
     """
@@ -187,7 +187,7 @@ def offer_of(pool: Field, spot: Tri) -> NodeOffer:
 
 
 def _tpu_topology(pool: Field, machine: CatalogMachine | None) -> Field:
-    """The slice's where there is one over several hosts, else what one host has by itself."""
+    """Return the topology of a slice over several hosts, or of a single host."""
     placement = pool.at("placementPolicy")
     written = placement.at("tpuTopology")
     if not written.absent or not placement.known:
@@ -210,7 +210,7 @@ def _provisioning(node: Field, spot: Tri, flex: Tri) -> Field:
 
 
 def notice_of(node: Field) -> Decimal | Unknown | None:
-    """Seconds that pods have when a Spot node ends: the node's shutdown less what is kept for critical pods."""
+    """Return the seconds that pods have when a Spot node ends: the node's shutdown less the part for critical pods."""
     kubelet = node.at("kubeletConfig")
     shutdown, critical = (kubelet.at(f"shutdownGracePeriod{part}Seconds") for part in ("", "CriticalPods"))
     if not (shutdown.known and critical.known):
@@ -220,7 +220,7 @@ def notice_of(node: Field) -> Decimal | Unknown | None:
 
 
 def node_gpus_of(pool: Field) -> Decimal | Unknown | None:
-    """The GPUs that pods get of one node; None where that cannot be told, as where pods share a GPU or get slices of one."""
+    """Return the GPUs of one node that pods can use. None if that is not certain, as where pods share a GPU or get slices."""
     node = pool.at("nodeConfig")
     accelerators = node.at("guestAccelerators").parts()
     if not (node.known and accelerators.complete):
@@ -238,18 +238,18 @@ def node_gpus_of(pool: Field) -> Decimal | Unknown | None:
 
 
 def gpus_of(pool: Field, bounds: Bounds) -> Decimal | Unknown | None:
-    """The most GPUs that pods can get of the pool; None where that cannot be told."""
+    """Return the most GPUs of the pool that pods can use. None if that is not certain."""
     return product(_nodes(pool, bounds), node_gpus_of(pool))
 
 
 def _nodes(pool: Field, bounds: Bounds) -> Decimal | Unknown | None:
-    """The most nodes, in all zones: of the two maxima the total is one of all zones, and the other, like a count, of each."""
+    """Return the most nodes in all zones. The total maximum covers all zones; the other maximum, like a count, is per zone."""
     amounts = {ceiling.field.rpartition(".")[2]: ceiling.amount for group in bounds for ceiling in group}
     if (total := amounts.get("totalMaxNodeCount")) is not None:
         return total
     each_zone, zones = next((amount for amount in amounts.values() if amount is not None), None), pool.at("nodeLocations")
     if UNKNOWN in (each_zone, zones.value):
         return UNKNOWN
-    # Without zones of its own the pool has those of its cluster, which nobody can count here.
+    # Without its own zones the pool has those of its cluster, which are not known here.
     count = len(zones.parts().fields)
     return each_zone * count if isinstance(each_zone, Decimal) and count else None

@@ -1,4 +1,4 @@
-"""Karpenter NodePools, of any version of karpenter.sh, and AWS's Node Termination Handler."""
+"""Readers of Karpenter NodePools of any version of karpenter.sh, and of AWS's Node Termination Handler."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from flexspot.policies.inventory.reading.source import ObjectSource
 
 
-# Labels of the node that Karpenter or its AWS provider knows, beside those of the machine.
-# Source: karpenter.sh/v1 labels.go and karpenter.k8s.aws/v1 labels.go of v1.14.1.
+# Labels of the node that Karpenter or its AWS provider knows, in addition to those of the machine. Source: karpenter.sh/v1 labels.go and
+# karpenter.k8s.aws/v1 labels.go of v1.14.1.
 _WELL_KNOWN = (
     "karpenter.k8s.aws/",
     "karpenter.sh/capacity-type",
@@ -37,14 +37,14 @@ _GB = Decimal(1000) ** 3
 
 
 def read(source: ObjectSource) -> Iterator[Pool]:
-    """The NodePool; a GpuPool if it makes GPU nodes."""
+    """Yield the NodePool, as a GpuPool if it creates GPU nodes."""
     if (source.family, source.kind) != ("karpenter.sh", "NodePool"):
         return
     spec = source.fields.at("spec")
     by_kind = {kind: _makes_gpu_nodes(spec, kind) for kind in ON_EC2}
     concerned = any_of(answer for answer, _ in by_kind.values())
     evidence = next((found for answer, found in by_kind.values() if answer is concerned), "")
-    # One that may be any, as nothing is known of it yet, is taken for the usual one.
+    # A pool of unknown devices counts as one of the usual devices.
     kinds = [kind for kind, (answer, _) in by_kind.items() if answer is True] or [NVIDIA]
     offer = _offer(source)
     yield (Pool if concerned is False else GpuPool)(
@@ -81,9 +81,9 @@ def _offer(source: ObjectSource) -> NodeOffer:
 
 
 def _may_be_spot(spec: Field) -> Tri:
-    """Whether Spot is among what the pool takes. A pool that does not say takes whatever there is, Spot before on-demand.
+    """Return whether the pool allows Spot. Without a requirement it takes any capacity, Spot before on-demand.
 
-    As Karpenter's provider for AWS 1.14.1 chooses it (getCapacityType in pkg/providers/instance).
+    Karpenter's provider for AWS 1.14.1 chooses it in this way (getCapacityType in pkg/providers/instance).
     """
     requirements = spec.at("template", "spec", "requirements").parts()
     of_capacity = [each for each in requirements.fields if each.at("key").equals(CAPACITY_TYPE_LABEL) is not False]
@@ -103,7 +103,7 @@ def _all_allow(requirements: list[Field]) -> Tri:
 
 
 def _most(spec: Field, kinds: Sequence[Accelerator]) -> Decimal | Unknown | None:
-    """How many GPUs it can have in all; None where one kind has no limit."""
+    """Return the most GPUs that it can have. None if one kind has no limit."""
     limits = [spec.at("limits", kind.resource).number() for kind in kinds]
     if None in limits:
         return None
@@ -111,10 +111,10 @@ def _most(spec: Field, kinds: Sequence[Accelerator]) -> Decimal | Unknown | None
 
 
 def _makes_gpu_nodes(spec: Field, kind: Accelerator) -> tuple[Tri, str]:
-    """Whether the pool makes nodes with accelerators of a kind, and which field says so.
+    """Return whether the pool creates nodes with accelerators of a kind, and the field that shows it.
 
-    Requirements are joined by "and": one that allows no GPU machine rules them out. Without such a one, the first that names GPU machines
-    decides, then a label of the nodes, then a limit on GPUs; a limit of 0 says that there are none.
+    Requirements are joined by "and": one that allows no GPU machine excludes them. Otherwise the first one that names GPU machines decides,
+    then a label of the nodes, then a limit on GPUs. A limit of 0 excludes them.
     """
     requirements = [(each, gpu_selection(each, (kind,))) for each in spec.at("template", "spec", "requirements").parts().fields]
     if any(selection.excludes is True for _, selection in requirements):
@@ -140,27 +140,27 @@ def _key(requirement: Field) -> str:
 
 
 def _ceilings(spec: Field, kinds: Sequence[Accelerator]) -> tuple[Ceiling, ...]:
-    """A pool that scales ends at GPUs, nodes, cores or memory, whichever is written; a static one, with `replicas`, at `nodes` alone.
+    """Return the written ceilings of GPUs, nodes, cores or memory; of a static pool, with `replicas`, of `nodes` alone.
 
-    Karpenter holds each of them against every pool (pkg/controllers/provisioning/scheduling/scheduler.go of v1.14.1), and the CRD takes no
-    other limit than `nodes` beside `replicas`. While nobody knows which it is, any will do. A patch is judged by what is written in it.
+    Karpenter checks each of them for every pool (pkg/controllers/provisioning/scheduling/scheduler.go of v1.14.1). With `replicas` the CRD
+    accepts no other limit than `nodes`. While the sort of pool is unknown, any ceiling will do. A patch is judged by its own fields.
     """
     replicas = spec.at("replicas")
     limits = {each.resource: spec.at("limits", each.resource).number() for each in kinds}
-    # A limit on one kind ends nothing of another.
+    # A limit on one kind does not bound another kind.
     whole = None not in limits.values()
     of_gpus = [Ceiling(f'spec.limits["{each}"]', Ceiling.GPUS, amount if whole else None) for each, amount in limits.items()]
     if replicas.known and not replicas.absent:
         return (Ceiling("spec.limits.nodes", Ceiling.NODES, spec.at("limits", "nodes").number()),)
     others = (each for each in _ceilings_without_gpus(spec) if each.field != "spec.replicas")
-    # Nodes too are advised while it may be a static pool.
+    # A ceiling of nodes is also advised while it may be a static pool.
     ceilings = (*of_gpus, *(replace(each, advised=each.unit == Ceiling.NODES and not replicas.known) for each in others))
     written = tuple(each for each in ceilings if each.amount is not UNKNOWN)
     return tuple(replace(each, advised=True) for each in written) if spec.partial and written else ceilings
 
 
 def _ceilings_without_gpus(spec: Field) -> tuple[Ceiling, ...]:
-    """A pool without GPUs ends at cores, memory or nodes, whichever is written; a static one, with `replicas`, at those too."""
+    """Return the written ceilings of cores, memory or nodes of a pool without GPUs; of a static one also its `replicas`."""
     units = {"nodes": Ceiling.NODES, "cpu": Ceiling.CORES, "memory": Ceiling.MEMORY}
     amounts = {f"spec.limits.{resource}": (unit, spec.at("limits", resource)) for resource, unit in units.items()}
     if not spec.at("replicas").absent:
@@ -169,14 +169,14 @@ def _ceilings_without_gpus(spec: Field) -> tuple[Ceiling, ...]:
 
 
 def _in_unit(unit: str, amount: Field) -> Decimal | Unknown | None:
-    """Memory is written in bytes."""
+    """Return the amount in the unit of the ceiling. Memory is written in bytes."""
     number = amount.number()
     return number / _GB if isinstance(number, Decimal) and unit == Ceiling.MEMORY else number
 
 
 _NAME = "aws-node-termination-handler"
 _SELECTORS = ("daemonsetNodeSelector", "linuxNodeSelector", "nodeSelector")
-"""In the chart the first of these that is written counts."""
+"""Selectors of the chart. The first of these that is written counts."""
 
 _VARIABLES = {
     "ENABLE_SQS_TERMINATION_DRAINING": "enableSqsTerminationDraining",
@@ -185,11 +185,11 @@ _VARIABLES = {
     "CHECK_TAG_BEFORE_DRAINING": "checkTagBeforeDraining",
     "CHECK_ASG_TAG_BEFORE_DRAINING": "checkASGTagBeforeDraining",
 }
-"""The program's settings by the names that the chart has for them."""
+"""The program's settings, with their names in the chart."""
 
 
 def read_termination_handler(source: ObjectSource) -> Iterator[TerminationHandler]:
-    """The handler that a chart's release, a DaemonSet or a Deployment installs."""
+    """Yield the handler that a chart's release, a DaemonSet or a Deployment installs."""
     if source.chart == _NAME:
         yield _release(source)
     elif (source.family, source.kind) in {("apps", "DaemonSet"), ("apps", "Deployment")}:
@@ -210,7 +210,7 @@ def _workload(source: ObjectSource) -> Iterator[TerminationHandler]:
         if f"/{_NAME}" not in image:
             continue
         variables = container.at("env").parts()
-        # A variable that is taken from elsewhere (valueFrom) has no value here.
+        # A variable with valueFrom has no value here.
         written = {
             _VARIABLES[name]: each.at("value") if each.at("valueFrom").absent else Field(UNKNOWN)
             for each in variables.fields
@@ -223,15 +223,16 @@ def _workload(source: ObjectSource) -> Iterator[TerminationHandler]:
 
 
 def _or_elsewhere(switches: Mapping[str, Field]) -> Mapping[str, Field]:
-    """What is not written here may be written where nobody looks."""
+    """Return the switches, with UNKNOWN for missing ones: they may be written in a place that is not read."""
     return {name: Field(UNKNOWN) if each.absent else each for name, each in switches.items()}
 
 
 def _drains(switches: Mapping[str, Field]) -> Tri:
-    """From a queue it drains what carries its tag, unless told not to look; from the metadata service every node that it runs on.
+    """Return whether the handler drains nodes.
 
-    Spot interruptions are drained unless told otherwise, rebalance recommendations only if told to.
-    Source: values.yaml and templates of config/helm/aws-node-termination-handler.
+    In queue mode it drains nodes with its tag, unless the check of tags is off; in metadata mode every node that it runs on. It drains Spot
+    interruptions by default, and rebalance recommendations only if enabled. Source: values.yaml and templates of
+    config/helm/aws-node-termination-handler.
     """
     queue = switches["enableSqsTerminationDraining"].equals("true")
     untagged = any_of([switches["checkTagBeforeDraining"].equals("false"), switches["checkASGTagBeforeDraining"].equals("false")])

@@ -1,4 +1,4 @@
-"""Kubernetes objects as they are, each under its kind; Kueue's configuration; and the monthly cost that a program of Flexspot declares."""
+"""Readers of Kubernetes objects, each as its kind; of Kueue's configuration; and of the monthly cost that a program declares."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ _KINDS: dict[tuple[str, str], type[objects.KubernetesObject]] = {
 }
 
 _NODE_CLASS = "NodeClass"
-"""How the name of every provider's class ends: EC2NodeClass, KWOKNodeClass, NodeClass of EKS Auto Mode."""
+"""Suffix of every provider's class: EC2NodeClass, KWOKNodeClass, NodeClass of EKS Auto Mode."""
 
 _DEPLOYMENT = ("apps", "Deployment")
 _QUEUE_VARIABLE = "INTERRUPTION_QUEUE"
 
 
 def read(source: ObjectSource) -> Iterator[View]:
-    """One view of every Kubernetes object, and one of what installs Karpenter: the chart's release, or its Deployment."""
+    """Yield one view of every Kubernetes object, and one of an installation of Karpenter: the chart's release, or its Deployment."""
     if ":" in source.family or not source.kind:
         return
     kind = (source.family, source.kind)
@@ -64,10 +64,10 @@ def read(source: ObjectSource) -> Iterator[View]:
 
 def _release(source: ObjectSource) -> objects.KarpenterControllerView:
     settings = source.fields.at("values", "settings")
-    told = _names_queue(settings.at("interruptionQueue")) if settings.known else UNKNOWN
-    if told is False and not source.fields.at("valueYamlFiles").absent:
-        told = UNKNOWN
-    return objects.KarpenterControllerView(*source.seen, "values.settings.interruptionQueue", told)
+    names_queue = _names_queue(settings.at("interruptionQueue")) if settings.known else UNKNOWN
+    if names_queue is False and not source.fields.at("valueYamlFiles").absent:
+        names_queue = UNKNOWN
+    return objects.KarpenterControllerView(*source.seen, "values.settings.interruptionQueue", names_queue)
 
 
 def _deployment(source: ObjectSource) -> Iterator[objects.KarpenterControllerView]:
@@ -76,27 +76,27 @@ def _deployment(source: ObjectSource) -> Iterator[objects.KarpenterControllerVie
             continue
         variables = container.at("env").parts()
         named = [each for each in variables.fields if each.at("name").text() == _QUEUE_VARIABLE]
-        # valueFrom names a place that holds the name.
-        told = any_of(any_of([_names_queue(each.at("value")), not each.at("valueFrom").absent]) for each in named)
-        if told is False and not (variables.complete and container.at("envFrom").absent):
-            told = UNKNOWN
-        yield objects.KarpenterControllerView(*source.seen, f"the variable {_QUEUE_VARIABLE} of its container", told)
+        # valueFrom refers to a place with the name.
+        names_queue = any_of(any_of([_names_queue(each.at("value")), not each.at("valueFrom").absent]) for each in named)
+        if names_queue is False and not (variables.complete and container.at("envFrom").absent):
+            names_queue = UNKNOWN
+        yield objects.KarpenterControllerView(*source.seen, f"the variable {_QUEUE_VARIABLE} of its container", names_queue)
 
 
 def _names_queue(name: Field) -> bool:
-    """A name that is known only later is one: it comes from a queue that is made in the same run."""
+    """Return whether a queue is named. A name that is known only later counts: its queue is created in the same run."""
     return not name.known or bool(name.text())
 
 
 _GROUP = "config.kueue.x-k8s.io"
 _ENTRY = "controller_manager_config.yaml"
-"""The entry of Kueue's ConfigMap; other programs name theirs so, too."""
+"""The entry of Kueue's ConfigMap. Other programs use the same name."""
 
 _VALUE = ("values", "managerConfig", "controllerManagerConfigYaml")
 
 
 def read_kueue_configuration(source: ObjectSource) -> Iterator[KueueConfiguration]:
-    """The configuration in the object, if it holds one."""
+    """Yield the configuration in the object, if it has one."""
     kind = (source.family, source.kind)
     if kind == (_GROUP, "Configuration"):
         yield _configuration(source, "", source.fields)
@@ -110,7 +110,7 @@ def read_kueue_configuration(source: ObjectSource) -> Iterator[KueueConfiguratio
 
 
 def _kueue_release(source: ObjectSource) -> KueueConfiguration:
-    """Where no value is given the chart's own configuration counts, in which fair sharing is off (charts/kueue of Kueue 0.19)."""
+    """Return the configuration of a release. The chart's default has fair sharing off (charts/kueue of Kueue 0.19)."""
     where, written = f"{'.'.join(_VALUE)}.", source.fields.at(*_VALUE)
     if written.absent:
         elsewhere = not source.fields.at("valueYamlFiles").absent
@@ -119,7 +119,7 @@ def _kueue_release(source: ObjectSource) -> KueueConfiguration:
 
 
 def _parsed(written: Field) -> Field:
-    """The configuration in a text; UNKNOWN for one that is not known yet, and for one that is no YAML."""
+    """Return the configuration in a text. UNKNOWN if it is not known yet, or is not YAML."""
     text = written.value
     if not isinstance(text, str):
         return Field(text if text is UNKNOWN else None)
@@ -136,7 +136,7 @@ def _configuration(source: ObjectSource, where: str, fields: Field) -> KueueConf
 
 
 def _fair_sharing(fields: Field) -> Tri:
-    """On where the stanza is there; v1beta1 has a switch in it besides, which is off where it is not written."""
+    """Return whether fair sharing is on: its stanza exists. v1beta1 also has a switch in it, which is off by default."""
     stanza = fields.at("fairSharing")
     if not stanza.known:
         return UNKNOWN
@@ -147,7 +147,7 @@ def _fair_sharing(fields: Field) -> Tri:
 
 
 def read_spending(source: ObjectSource) -> Iterator[MonthlyCostView]:
-    """The one view of the component."""
+    """Yield the view of the component."""
     if (source.family, source.kind) == ("flexspot:index", "MonthlyCost"):
         teams = source.fields.at("teams").parts().named
         spenders = (("environment", source.fields.at("environment")), *((f"teams[{place}]", team) for place, team in teams))

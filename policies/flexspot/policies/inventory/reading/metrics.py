@@ -1,4 +1,4 @@
-"""What gathers series, with the labels that it was told to show, and expressions in PromQL: rules, alert policies, dashboards."""
+"""Readers of exporters, with the labels that they show, and of expressions in PromQL: rules, alert policies, dashboards."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _ALLOWED = re.compile(r"(?P<kinds>[\w*]+)=\[(?P<keys>[^\]]*)\]")
 
 
 def read_exporters(source: ObjectSource) -> Iterator[Exporter]:
-    """What the object says of an exporter: it scrapes it, is its chart, or runs it."""
+    """Yield the exporters that the object scrapes, installs as a chart, or runs."""
     kind = (source.family, source.kind)
     if kind in _MONITORS:
         yield from _monitor(source, _MONITORS[kind])
@@ -54,7 +54,7 @@ def _exporter(source: ObjectSource, program: str, given: Iterable[tuple[str, str
 
 
 def _monitor(source: ObjectSource, where: tuple[str, ...]) -> Iterator[Exporter]:
-    """A monitor is an exporter's if its name or its selector says so."""
+    """Yield the exporter of a monitor whose name or selector identifies it."""
     spec = source.fields.at("spec")
     said = [source.identity.name, *(text for _, value in spec.at("selector", "matchLabels").parts().named if (text := str(value.text())))]
     program = next((each for each in (DCGM, KUBE_STATE_METRICS) if any(each.removesuffix("-exporter") in text for text in said)), None)
@@ -71,7 +71,7 @@ def _monitor(source: ObjectSource, where: tuple[str, ...]) -> Iterator[Exporter]
     }
     metadata = spec.at("targetLabels", "metadata")
     labels |= {text for each in metadata.parts().fields if isinstance(text := each.text(), str)} - _OF_PODS
-    # Google's collector leaves the exporter's own labels alone if it is told to set none.
+    # Google's collector keeps the exporter's own labels if it is configured to set none.
     if source.kind == "ClusterPodMonitoring" and metadata.value == []:
         labels |= _OF_PODS
     complete = endpoints.complete and spec.known and all(known for _, known in scraped)
@@ -79,7 +79,7 @@ def _monitor(source: ObjectSource, where: tuple[str, ...]) -> Iterator[Exporter]
 
 
 def _scraped(endpoint: Field, *relabelings: str) -> tuple[set[str], bool]:
-    """The labels that an endpoint adds, and whether these are all."""
+    """Return the labels that an endpoint adds, and whether the list is complete."""
     listed = [endpoint.at(name).parts() for name in relabelings]
     each_rule = [each for parts in listed for each in parts.fields]
     labels = {text for each in each_rule if isinstance(text := each.at("targetLabel").text(), str)}
@@ -100,7 +100,7 @@ def _release(source: ObjectSource) -> Iterator[Exporter]:
         yield _exporter(source, KUBE_STATE_METRICS, allowed, complete=known and whole)
     elif chart in {"dcgm-exporter", "gpu-operator"}:
         monitor = values.at("serviceMonitor") if chart == "dcgm-exporter" else values.at("dcgmExporter", "serviceMonitor")
-        # The chart of the exporter has a ServiceMonitor unless told otherwise, the operator if told so.
+        # The exporter's chart has a ServiceMonitor by default; the operator has one only if enabled.
         if monitor.at("enabled").equals("true" if chart == "gpu-operator" else "false") is (chart == "gpu-operator"):
             labels, known = _scraped(monitor, *_RELABELINGS)
             yield _exporter(source, DCGM, ((_SERIES[DCGM], label) for label in labels), complete=known and whole)
@@ -123,7 +123,7 @@ def _workload(source: ObjectSource) -> Iterator[Exporter]:
 
 
 def _allowed_by_arguments(arguments: Field) -> tuple[set[tuple[str, str]], bool]:
-    """Of `--flag=value`, or of a flag and its value one after the other."""
+    """Return the series and labels allowed by `--flag=value`, or by a flag and its value one after the other."""
     listed = arguments.parts()
     texts = [str(each.text()) for each in listed.fields]
     words = [word for text in texts for word in (text.split("=", 1) if text.startswith("--") else [text])]
@@ -135,7 +135,10 @@ def _allowed_by_arguments(arguments: Field) -> tuple[set[tuple[str, str]], bool]
 
 
 def _allowed(written: str, part: str, prefix: str) -> set[tuple[str, str]]:
-    """Series and labels of an allowlist. kube-state-metrics writes what is no letter or digit of a key as _, in small letters by word."""
+    """Return series and labels of an allowlist.
+
+    kube-state-metrics writes other characters of a key than letters and digits as _, in snake case.
+    """
     return {
         (f"kube_{'*' if entry['kinds'] == '*' else entry['kinds'].removesuffix('s')}_{part}", prefix + _as_label(key))
         for entry in _ALLOWED.finditer(written)
@@ -144,7 +147,7 @@ def _allowed(written: str, part: str, prefix: str) -> set[tuple[str, str]]:
 
 
 def _as_label(key: str) -> str:
-    """A key of a label as kube-state-metrics names it: app.kubernetes.io/name is app_kubernetes_io_name, and every key is *."""
+    """Return a key of a label as kube-state-metrics names it: app.kubernetes.io/name is app_kubernetes_io_name, and every key is *."""
     return "*" if key.strip() == "*" else re.sub(r"\W", "_", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", key.strip())).lower()
 
 
@@ -158,14 +161,14 @@ _RULES = frozenset(
 )
 
 _DASHBOARD_CHARACTERS: Final = 5_000_000
-"""The longest dashboard that is read; a ConfigMap has a fifth of it at most."""
+"""Length of the longest dashboard that is read. A ConfigMap has a fifth of it at most."""
 
 # Grafana's variables: $name, ${name}, ${name:format}, [[name]].
 _VARIABLE = re.compile(r"\$\{\w+(?::\w+)?\}|\$\w+|\[\[\w+(?::\w+)?\]\]")
 
 
 def read_queries(source: ObjectSource) -> Iterator[QueryView]:
-    """One view for each expression."""
+    """Yield one view for each expression."""
     kind = (source.family, source.kind)
     if kind in _RULES:
         yield from _groups(source)
@@ -188,7 +191,7 @@ def _groups(source: ObjectSource) -> Iterator[QueryView]:
 
 
 def _alert_policy(source: ObjectSource) -> Iterator[QueryView]:
-    """Conditions in PromQL; those in MQL or of a filter are none of these."""
+    """Yield conditions in PromQL, not those in MQL or of a filter."""
     for place, condition in source.fields.at("conditions").parts().named:
         asked = condition.at("conditionPrometheusQueryLanguage")
         if not asked.absent:
@@ -197,7 +200,7 @@ def _alert_policy(source: ObjectSource) -> Iterator[QueryView]:
 
 
 def _config_map(source: ObjectSource) -> Iterator[QueryView]:
-    """Grafana's dashboards are JSON, each under a key of its own."""
+    """Yield expressions of Grafana's dashboards, which are JSON under separate keys."""
     for key, written in source.fields.at("data").parts().named:
         if key.endswith(".json"):
             yield from _dashboard(source, f'data["{key}"]', written)
@@ -216,7 +219,7 @@ def _dashboard(source: ObjectSource, where: str, written: Field) -> Iterator[Que
 
 
 def _expressions(dashboard: Any) -> Iterator[tuple[str, str]]:
-    """The panels' expressions with their paths; panels stand in rows, or in one another."""
+    """Yield the panels' expressions with their paths. Panels are in rows, or nested."""
     todo: list[tuple[str, Any]] = [("", dashboard)]
     while todo:
         path, each = todo.pop()
@@ -230,7 +233,7 @@ def _expressions(dashboard: Any) -> Iterator[tuple[str, str]]:
 
 
 def _filled_in(expression: str) -> str:
-    """The expression with something in place of Grafana's variables: a time in a range, a number as a parameter, else a name."""
+    """Return the expression with Grafana's variables replaced: by a time in a range, a number as a parameter, else a name."""
 
     def something(variable: re.Match[str]) -> str:
         before, after = expression[: variable.start()].rstrip(), expression[variable.end() :].lstrip()

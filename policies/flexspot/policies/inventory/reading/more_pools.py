@@ -1,6 +1,6 @@
-"""Pools in other spellings: of Config Connector, of Karpenter before 0.32, and of providers made from the clouds' own APIs.
+"""Readers of pools in other spellings: Config Connector, Karpenter before 0.32, and providers generated from the clouds' own APIs.
 
-These (aws-native, google-native) have the fields of the REST API of GKE and of CloudFormation, AWS::EKS::Nodegroup and
+The providers aws-native and google-native have the fields of the REST API of GKE and of CloudFormation, AWS::EKS::Nodegroup and
 AWS::AutoScaling::AutoScalingGroup: docs.cloud.google.com/kubernetes-engine/docs/reference/rest/v1, docs.aws.amazon.com/AWSCloudFormation
 (2026-11-26).
 """
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def read(source: ObjectSource) -> Iterator[View]:
-    """The pool, with the fields that it names in the object's own spelling."""
+    """Yield the pool, with its fields named in the object's own spelling."""
     kind = (source.family, source.kind)
     if kind == ("container.cnrm.cloud.google.com", "ContainerNodePool"):
         yield from _container_node_pool(source)
@@ -51,10 +51,10 @@ def _container_node_pool(source: ObjectSource) -> Iterator[View]:
 
 
 def _with_capacity_type(requirements: Any) -> Any:
-    """The requirements with on-demand capacity where they do not say of which it is to be.
+    """Return the requirements with on-demand capacity if they do not mention the capacity type.
 
-    As the webhook of Karpenter's provider for AWS 0.31.0 adds it (pkg/apis/v1alpha5/provisioner_defaults.go); a NodePool without it may
-    have both.
+    The webhook of Karpenter's provider for AWS 0.31.0 adds it (pkg/apis/v1alpha5/provisioner_defaults.go). A NodePool without it may have
+    both types.
     """
     listed = list_of(requirements)
     if requirements is not None and not isinstance(requirements, list):
@@ -68,7 +68,7 @@ _DEEPER: Final = ("spec.limits", "spec.limits.resources")
 
 
 def _provisioner(source: ObjectSource) -> Iterator[View]:
-    """Karpenter's v1alpha5: limits one step deeper, the node's labels and taints beside them.
+    """Yield the pool of Karpenter's v1alpha5: limits one level deeper, the node's labels and taints next to them.
 
     karpenter.sh/v0.31/concepts/provisioners (2026-11-25).
     """
@@ -86,7 +86,7 @@ def _provisioner(source: ObjectSource) -> Iterator[View]:
 
 
 def in_usual_spelling(source: ObjectSource) -> ObjectSource:
-    """The resource as readers know it; every other one as it is."""
+    """Return the resource in the spelling that readers know. Others are unchanged."""
     kind = (source.family, source.kind)
     if kind == ("google-native:container", "NodePool"):
         return replace(source, family="gcp:container", fields=Field(_known(source.fields.value, _node_pool)))
@@ -102,7 +102,7 @@ def in_usual_spelling(source: ObjectSource) -> ObjectSource:
 
 
 def in_own_spelling(view: View, source: ObjectSource) -> View:
-    """The view with the fields that it names as the resource itself has them."""
+    """Return the view with its fields named in the resource's own spelling."""
     if source.family != "google-native:container" or not isinstance(view, Pool):
         return view
     own = {name: getattr(view, name).replace(*_NODE) for name in ("evidence", "taints_field", "spot_field", "owner_field")}
@@ -113,7 +113,7 @@ _NODE: Final = ("nodeConfig", "config")
 
 
 def _each(value: Any, convert: Callable[[dict[str, Any]], Any]) -> Any:
-    """The list with its elements converted, those that are known; anything else as it is."""
+    """Return the list with its known elements converted. Other values are unchanged."""
     return [_known(each, convert) for each in list_of(value)] if isinstance(value, list) else value
 
 
@@ -135,14 +135,14 @@ def _node_pool(written: dict[str, Any]) -> Any:
     return {
         **written,
         "nodeConfig": _known(written.get("config"), _node_config),
-        # An entry that is switched off says nothing; the API gives it back for every pool.
+        # A disabled entry has no effect; the API returns it for every pool.
         "autoscaling": scaling if scaling is UNKNOWN or mapping_of(scaling).get("enabled") not in {False, None} else None,
         "nodeLocations": written.get("locations"),
     }
 
 
 def _cluster(written: dict[str, Any]) -> Any:
-    """A cluster of the API has the pools that it lists, and no other: with `nodeConfig` it is one, the default pool."""
+    """Return a cluster of the API in the usual spelling. It has only the listed pools; `nodeConfig` means the single default pool."""
     networks = written.get("masterAuthorizedNetworksConfig")
     scaling, autopilot = written.get("autoscaling"), written.get("autopilot")
     on = scaling if scaling is UNKNOWN else mapping_of(scaling).get("enableNodeAutoprovisioning")

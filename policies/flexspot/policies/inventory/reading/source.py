@@ -1,4 +1,4 @@
-"""One object as it was written: a Pulumi resource or a Kubernetes manifest; and the pod templates of whatever makes pods."""
+"""One object as written, a Pulumi resource or a Kubernetes manifest; and the pod templates of everything that creates pods."""
 
 from __future__ import annotations
 
@@ -21,48 +21,47 @@ _PATCH = "Patch"
 
 @dataclass(frozen=True)
 class ObjectSource:
-    """What readers read. `family` is the API group of a Kubernetes object ("" for core), or `package:module` of a Pulumi type.
-
-    `template` are the fields of the launch template that a group of machines is made by, absent where none is known.
-    `fields` are the resource's inputs. In Pulumi's `...Patch` types, which say only a part of an object, they are partial. `secrets` are
-    the texts among them that a program marked as secret; a manifest has no such marks.
-    """
+    """The input of readers."""
 
     identity: ObjectIdentity
     family: str
+    """API group of a Kubernetes object, empty for core; or `package:module` of a Pulumi type."""
     kind: str
     fields: Field
+    """The resource's inputs. They are partial in Pulumi's `...Patch` types, which contain only a part of an object."""
     secrets: Secrets = field(default_factory=Secrets)
+    """Texts in the inputs that a program marked as secret. A manifest has no such marks."""
     template: Field = field(default_factory=lambda: Field(None))
+    """Fields of the launch template of a machine group; absent if none is known."""
 
     @property
     def seen(self) -> tuple[ObjectIdentity, Tri, bool]:
-        """What every view of the object begins with: whose it is, that it is one, and whether it is a part."""
+        """The first arguments of every view: the identity, `concerned`, and whether it is partial."""
         return self.identity, True, self.fields.partial
 
     @property
     def chart(self) -> str:
-        """The name of the chart that a release of Helm is of; empty for what is none, or not known yet."""
+        """Name of the Helm chart of a release; empty for other objects, or if not known yet."""
         chart = self.fields.at("chart").text() if (self.family, self.kind) == ("helm.sh", "Release") else None
         return chart.rstrip("/").rpartition("/")[2] if isinstance(chart, str) else ""
 
     def containers(self) -> Iterator[tuple[str, Field]]:
-        """The containers of a workload with one pod template, each with its image, empty where that is not known."""
+        """Yield the containers of a workload with one pod template, each with its image, which is empty if not known."""
         for container in self.fields.at("spec", "template", "spec", "containers").parts().fields:
             image = container.at("image").text()
             yield image if isinstance(image, str) else "", container
 
 
 def from_manifest(manifest: Mapping[str, Any], *, partial: bool = False) -> ObjectSource:
-    """A Kubernetes object as YAML or JSON holds it; `partial`: only a part of it."""
+    """Return the source of a Kubernetes object from YAML or JSON. `partial`: it is only a part of the object."""
     return _kubernetes(plain(dict(manifest)), "", "", "", partial=partial)
 
 
 def from_pulumi(type_token: str, name: str, inputs: Mapping[str, Any]) -> ObjectSource:
-    """A Pulumi resource by its type token, resource name and inputs.
+    """Return the source of a Pulumi resource from its type token, resource name and inputs.
 
-    Custom objects have the token `kubernetes:<apiVersion>:<Kind>`, typed ones `kubernetes:apps/v1:Deployment`; where the inputs name
-    apiVersion and kind, those count. Other clouds' tokens are `gcp:container/nodePool:NodePool`, whose family is `gcp:container`.
+    Custom objects have the token `kubernetes:<apiVersion>:<Kind>`, typed ones `kubernetes:apps/v1:Deployment`. apiVersion and kind in the
+    inputs take precedence. Other clouds' tokens are `gcp:container/nodePool:NodePool`, whose family is `gcp:container`.
     """
     fields, secrets = plain(dict(inputs)), secrets_in(inputs)
     family, _, kind = type_token.rpartition(":")
@@ -91,15 +90,15 @@ def _kubernetes(fields: Any, api_version: str, kind: str, name: str, *, partial:
 
 
 def read(source: ObjectSource) -> Iterator[PodSet]:
-    """One view for each pod template, and for each part of an object of which its controller makes one."""
+    """Yield one view for each pod template, and for each part of an object from which its controller creates one."""
     kind = (source.family, source.kind)
     maker = POD_MAKERS.get(kind)
     for path in maker.paths if maker else _OTHER_TEMPLATES.get(kind, ()):
         for where, pod, template, holder in pod_places(source.fields, path.split(".")):
             if not pod.absent:
                 yield _pods(source, where, pod, template, holder if maker and maker.makes_jobs else None)
-    if kind in _MADE:
-        for where, pod in _MADE[kind](source.fields):
+    if kind in _DERIVED_PODS:
+        for where, pod in _DERIVED_PODS[kind](source.fields):
             yield _pods(source, where, pod, Field(None, source.fields.partial))
 
 
@@ -124,7 +123,7 @@ def _pods(source: ObjectSource, where: str, pod: Field, template: Field, job: Fi
 
 
 def annotations_of(source: ObjectSource) -> Iterator[Field]:
-    """The annotations of the object and of its pod templates."""
+    """Yield the annotations of the object and of its pod templates."""
     yield source.fields.at("metadata", "annotations")
     maker = POD_MAKERS.get((source.family, source.kind))
     for path in maker.paths if maker else ():
@@ -138,7 +137,7 @@ def _joined(walked: str, path: list[str]) -> str:
 
 
 def pod_places(field: Field, path: list[str], walked: str = "") -> Iterator[tuple[str, Field, Field, Field]]:
-    """Path and spec of each pod template that a path leads to, the template itself, and what holds it: in a Job its spec."""
+    """Yield path and spec of each pod template below a path, the template itself, and its parent: in a Job its spec."""
     star = next((place for place, step in enumerate(path) if step in {ELEMENTS, ENTRIES}), None)
     if star is None:
         yield _joined(walked, path), field.at(*path), field.at(*path[:-1]), field.at(*path[:-2])
@@ -161,7 +160,7 @@ _OTHER_TEMPLATES: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
         for kind, field in {"JAXJob": "jax", "MPIJob": "mpi", "PaddleJob": "paddle", "TFJob": "tf", "XGBoostJob": "xgb"}.items()
     },
 }
-"""Where kinds that no cluster of the platform takes, and other people's repositories have, keep whole templates.
+"""Paths to whole templates in kinds that the platform does not accept, but other repositories contain.
 
 Argo Rollouts 1.8, Volcano 1.12, Knative 1.19, KServe 0.16, Kubeflow's training operator 1.9.
 """
@@ -171,7 +170,10 @@ _OF_PODS: Final = ("nodeSelector", "tolerations", "affinity", "volumes", "priori
 
 
 def _inference_service(whole: Field) -> Iterator[tuple[str, Field]]:
-    """A part is a pod's spec itself; `model`, or before it the name of a framework, is one more container."""
+    """Yield the pods of an InferenceService.
+
+    A part is itself a pod's spec; `model`, or before it the name of a framework, is one more container.
+    """
     for part in ("predictor", "transformer", "explainer"):
         pod = mapping_of(whole.at("spec", part).value)
         frameworks = ("model", "pytorch", "triton", "tensorflow", "huggingface", "onnx", "sklearn", "xgboost", "lightgbm", "pmml")
@@ -183,7 +185,7 @@ def _inference_service(whole: Field) -> Iterator[tuple[str, Field]]:
 
 
 def _train_job(whole: Field) -> Iterator[tuple[str, Field]]:
-    """What a TrainJob says of its nodes goes into the template of its runtime, of which nothing more is known here."""
+    """Yield the pods of a TrainJob. Its fields are merged into its runtime's template, of which no more is known here."""
     trainer = mapping_of(whole.at("spec", "trainer").value)
     container = {"name": "node", **{key: trainer[key] for key in ("image", "command", "args", "env") if key in trainer}}
     container["resources"] = trainer.get("resourcesPerNode")
@@ -208,12 +210,12 @@ def _workflow(whole: Field) -> Iterator[tuple[str, Field]]:
             yield f"{path}.templates[{place}]", Field({**common, **own, "containers": containers}, whole.partial)
 
 
-_MADE: Final[Mapping[tuple[str, str], Callable[[Field], Iterator[tuple[str, Field]]]]] = {
+_DERIVED_PODS: Final[Mapping[tuple[str, str], Callable[[Field], Iterator[tuple[str, Field]]]]] = {
     ("serving.kserve.io", "InferenceService"): _inference_service,
     ("trainer.kubeflow.org", "TrainJob"): _train_job,
     **{("argoproj.io", kind): _workflow for kind in ("ClusterWorkflowTemplate", "CronWorkflow", "Workflow", "WorkflowTemplate")},
 }
-"""How pods follow from an object that holds no template. KServe 0.16, Kubeflow Trainer 2.1, Argo Workflows 3.7."""
+"""Functions that derive pods from an object without a template. KServe 0.16, Kubeflow Trainer 2.1, Argo Workflows 3.7."""
 
 
 _VALUES: Final[Mapping[tuple[str, str], str]] = {
@@ -221,24 +223,24 @@ _VALUES: Final[Mapping[tuple[str, str], str]] = {
     ("helm.sh", "Chart"): "values",
     ("helm.toolkit.fluxcd.io", "HelmRelease"): "spec.values",
 }
-"""Where the values stand: Pulumi's helm.v3.Release and Charts, and Flux's release."""
+"""Paths to the values: Pulumi's helm.v3.Release and Charts, and Flux's release."""
 
-_BESIDE: Final = ("nodeSelector", "tolerations", "affinity", "priorityClassName", "runtimeClassName", "terminationGracePeriodSeconds")
+_SIBLINGS: Final = ("nodeSelector", "tolerations", "affinity", "priorityClassName", "runtimeClassName", "terminationGracePeriodSeconds")
 
 _DEPTH: Final = 12
-"""How deep values are looked into; charts of charts have four or five."""
+"""Levels of values that are searched. Charts of charts have four or five."""
 
 
 def read_releases(source: ObjectSource) -> Iterator[PodSet]:
-    """One view for each part of the values that has `resources` with GPUs, with what stands beside them of pods.
+    """Yield one view for each part of the values that has `resources` with GPUs, with the pod fields next to it.
 
-    Charts take these names for what Kubernetes calls so. What a part does not say, the chart's defaults do: it is a part of a pod.
+    Charts use Kubernetes' names for these fields. The chart's defaults may add more, so the pod is partial.
     """
     path = _VALUES.get((source.family, source.kind))
     if path is None:
         return
     for where, part in _with_gpus(source.fields.at(*path.split(".")).value, path, _DEPTH):
-        pod = {name: part[name] for name in _BESIDE if name in part}
+        pod = {name: part[name] for name in _SIBLINGS if name in part}
         container: dict[str, Any] = {"name": where.rpartition(".")[2], "resources": part["resources"]}
         unsaid = Field(UNKNOWN, partial=True)
         yield _pods(replace(source, fields=unsaid), where, Field({**pod, "containers": [container]}, partial=True), unsaid)
