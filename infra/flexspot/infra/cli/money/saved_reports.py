@@ -14,7 +14,7 @@ from flexspot.capacity.chargeback.bills.gcp import FAMILY
 from flexspot.capacity.chargeback.reconciling import Reason
 from flexspot.capacity.chargeback.saved_report import read_report, read_teams, trend_of
 from flexspot.capacity.values.shown_text import spreadsheet_cell
-from flexspot.infra.cli.command_line import ReportFormat, bad_usage, expect, option, print_as, saved_report, told
+from flexspot.infra.cli.command_line import ReportFormat, bad_usage, expect, option, print_as, reason_of, saved_report
 from flexspot.infra.cli.console import Table, TabularReport, as_csv, as_json
 from flexspot.infra.cli.money.chargeback_formats import utc
 from flexspot.infra.cli.money.machine_prices import ALL_PERCENT, number_option
@@ -216,7 +216,7 @@ def _bill(paths: list[Path], month: ReportedMonth) -> Bill:
             raise bad_usage(
                 f"the bill {path} cannot be used.",
                 "export it again as docs/guides/chargeback.md says; nothing of it was compared.",
-                evidence=(told(error),),
+                evidence=(reason_of(error),),
             ) from error
     return bill
 
