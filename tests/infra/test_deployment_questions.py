@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from flexspot.capacity.values.errors import ExitCode, ExplainedError
-from flexspot.infra.cli.stacks.deploying import ask, show_drift, told_answers
+from flexspot.infra.cli.stacks.deploying import ask, given_answers, show_drift
 from flexspot.infra.deployment.drift import Drift
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def test_with_a_yes_it_goes_on_and_with_the_option_nobody_is_asked(person: Calla
 
 
 def test_what_a_person_says_of_what_was_made_is_read_by_urn() -> None:
-    given = told_answers([f"{POOL}=projects/a/b=c"], [f"{POOL}-2"])
+    given = given_answers([f"{POOL}=projects/a/b=c"], [f"{POOL}-2"])
 
     assert given == {POOL: "projects/a/b=c", f"{POOL}-2": None}
 
@@ -54,7 +54,7 @@ def test_what_a_person_says_of_what_was_made_is_read_by_urn() -> None:
 @pytest.mark.parametrize("made,not_made", [([f"{POOL}=a", f"{POOL}=b"], []), ([f"{POOL}=a"], [POOL])])
 def test_two_answers_about_one_resource_are_none(made: list[str], not_made: list[str]) -> None:
     with pytest.raises(ExplainedError, match=r"there is more than one answer for urn:.*l4-spot-node-pool\.") as refused:
-        told_answers(made, not_made)
+        given_answers(made, not_made)
 
     assert refused.value.exit_code is ExitCode.BAD_USAGE
 
