@@ -49,7 +49,7 @@ Lab = Annotated[str, option("--lab", "The lab that a `cloud: local` stack is dep
 
 
 def stacks(lab: Lab = "default", form: AsFormat = "text") -> None:
-    """List the project's stacks: cloud, environment, and number of deployed resources.
+    """List the project's stacks: cloud, environment, and what is deployed.
 
     Asks no cloud. Deployed resources are known only for stacks whose state is in files, such as those in a lab.
     """
