@@ -156,7 +156,7 @@ def test_ids_have_the_forms_that_the_providers_document() -> None:
 
 @pytest.mark.engine
 @pytest.mark.nightly(
-    held_by="test_what_is_adopted_is_what_the_program_of_the_proposal_declares, test_ids_have_the_forms_that_the_providers_document"
+    held_by="test_adopted_resources_are_declared_by_the_proposals_program, test_ids_have_the_forms_that_the_providers_document"
 )
 def test_the_real_pulumi_takes_the_file_and_gives_each_resource_its_urn_of_the_program(tmp_path: Path, tools: Tools) -> None:
     """`pulumi import --file` of the official engine: the state that it writes has the URNs under which the program looks for them."""
