@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 
-SECRET = "s3cr3t-t0ken"  # noqa: S105 -- to be found nowhere
+SECRET = "s3cr3t-t0ken"  # noqa: S105 -- a made-up value
 
 NODES = queries()[0]
 

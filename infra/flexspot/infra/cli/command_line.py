@@ -251,7 +251,7 @@ def application(name: str, words: str, table: Table, instead: Mapping[str, str])
 
 def own_version() -> str:
     """Return the installed version."""
-    from importlib.metadata import version  # noqa: PLC0415 -- a twentieth of the linter's start, and seldom asked for
+    from importlib.metadata import version  # noqa: PLC0415 -- a twentieth of the linter's start, and rarely needed
 
     return version("flexspot")
 
@@ -277,7 +277,7 @@ def given_file(path: Path, read: Callable[[Path], FoundT], form: str) -> FoundT:
 
 def saved_report(path: Path, read: Callable[[Path], FoundT], *, period: str = "") -> FoundT:
     """Return the result of `read` for a saved report. `period` are the options that create such a report. Raises ExplainedError."""
-    from flexspot.capacity.chargeback.saved_report import ReportError  # noqa: PLC0415 -- most given files are none
+    from flexspot.capacity.chargeback.saved_report import ReportError  # noqa: PLC0415 -- most given files are not reports
 
     try:
         return read(path)

@@ -69,9 +69,9 @@ TABLE_WIDTH = 110
 
 
 class ConsoleProgress:
-    """Shows flexspot.lab.progress.Progress. On a terminal, the running steps share one line that is updated.
+    """Prints the steps of flexspot.lab.progress.Progress. On a terminal, the running steps share one line that is updated.
 
-    Elsewhere, a long step is printed every 15 s, so that a log shows that work goes on, and which.
+    Elsewhere, a long step is printed every 15 s, so that a log shows which work is in progress.
     """
 
     def __init__(self) -> None:
@@ -143,12 +143,12 @@ def show_error(error: ExplainedError) -> None:
 def show_interrupted() -> None:
     """Print after Ctrl-C what happens to the work."""
     err.print(
-        Text.assemble(("interrupted. ", "bold yellow"), "Work in progress is undone or kept whole; run the same command to continue.")
+        Text.assemble(("interrupted. ", "bold yellow"), "Steps in progress are completed or rolled back. Run the same command to continue.")
     )
 
 
 _TEXT = 12
-"""Columns of a terminal that a folded text keeps at least."""
+"""Minimum width of a folded text, in columns."""
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ Select = Annotated[
 
 def configuration_of(config: Path | None) -> Configuration:
     """Return the configuration of `config`, or of the nearest file. The shipped configuration if there is no file."""
-    from flexspot.policies.lint.configuration import Configuration, find_configuration, read_configuration  # noqa: PLC0415 -- only those who judge
+    from flexspot.policies.lint.configuration import Configuration, find_configuration, read_configuration  # noqa: PLC0415 -- only for commands that judge
 
     path = config or find_configuration(here())
     return Configuration() if path is None else read_configuration(path)

@@ -185,7 +185,7 @@ def _show(folder: Path, place: Path, answers: Answers, written: Written, warning
         out.print(f"  {line}", markup=False)
     out.print("\n`up` on this machine's own control plane:\n  flexspot lab start\n  flexspot up -s local")
     if needed := commands(answers):
-        out.print("\n`up` in the cloud needs, besides quotas, which the last of these lists:")
+        out.print("\n`up` in the cloud needs the following, in addition to quotas, which the last command lists:")
         for line in needed:
             out.print(f"  {line}", markup=False)
         out.print(reach(answers), markup=False)
