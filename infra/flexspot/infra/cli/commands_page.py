@@ -1,4 +1,4 @@
-"""Generates docs/commands-reference.md from the commands themselves (`python -m flexspot.infra.cli.commands_page`)."""
+"""Generator of docs/commands-reference.md from the commands themselves (`python -m flexspot.infra.cli.commands_page`)."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class _Shown:
 
 
 class _ShowsAll(RenderHook):
-    """Escapes control characters in everything that a console prints."""
+    """A hook that escapes control characters in everything that a console prints."""
 
     def process_renderables(self, renderables: list[ConsoleRenderable]) -> list[ConsoleRenderable]:
         """See RenderHook."""
@@ -69,9 +69,10 @@ TABLE_WIDTH = 110
 
 
 class ConsoleProgress:
-    """Prints the steps of flexspot.lab.progress.Progress. On a terminal, the running steps share one line that is updated.
+    """The display of flexspot.lab.progress.Progress.
 
-    Elsewhere, a long step is printed every 15 s, so that a log shows which work is in progress.
+    On a terminal, the running steps share one line that is updated. Elsewhere, a long step is printed every 15 s, so that a log shows which
+    work is in progress.
     """
 
     def __init__(self) -> None:
