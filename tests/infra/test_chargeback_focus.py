@@ -119,7 +119,7 @@ def test_every_row_follows_the_rules_and_all_sum_to_the_report(policy: IdlePolic
     assert float(had_hours) < float(gpu_hours) < report.gpu_seconds / HOUR, "with the idle ones, without those that have no price"
 
 
-def held_against_itself(report: Report, folder: Path) -> Reconciliation:
+def reconciled_with_itself(report: Report, folder: Path) -> Reconciliation:
     """Compare the report's JSON with its own dataset, as if that were the cloud's bill."""
     bill, saved = folder / "focus.csv", folder / "report.json"
     bill.write_text(report_focus(report, "123456789012"))
@@ -135,7 +135,7 @@ def held_against_itself(report: Report, folder: Path) -> Reconciliation:
 def test_reconciling_the_dataset_with_its_report_leaves_nothing_unexplained(policy: IdlePolicy, tmp_path: Path) -> None:
     """Uses `flexspot chargeback reconcile`, which reads FOCUS as the clouds export it, and the report's JSON."""
     report = mixed_report(policy)
-    found = held_against_itself(report, tmp_path)
+    found = reconciled_with_itself(report, tmp_path)
 
     assert (found.report_usd, found.bill_usd) == (report.node_usd, report.node_usd + report.extra_usd)
     assert {reason for reason, usd in found.by_reason.items() if usd} == {Reason.SERVICE}, "storage and egress"
@@ -170,7 +170,7 @@ def test_spend_commitments_are_rows_that_follow_the_rules_and_bill_the_paid_amou
     assert {row["PricingCategory"] for row in rows if row["x_CapacityType"] == "on-demand"} == {"Committed", "Standard"}
     assert {row["PricingCategory"] for row in rows if row["x_CapacityType"] == "spot"} == {"Dynamic"}
 
-    found = held_against_itself(report, tmp_path)
+    found = reconciled_with_itself(report, tmp_path)
     assert found.bill_usd == report.node_usd + report.extra_usd
     assert found.bill_usd == found.report_usd + sum(found.by_reason.values(), Decimal(0))
     assert found.by_reason[Reason.COMMITMENT] > 0
@@ -193,7 +193,7 @@ def test_credits_are_rows_that_subtract_the_reports_amount(policy: IdlePolicy, t
     assert total(rows, "EffectiveCost") == total(rows, "BilledCost") == report.paid_usd
     assert {row["ContractedUnitPrice"] for row in taken} == {row["ConsumedQuantity"] for row in taken} == {""}
 
-    found = held_against_itself(report, tmp_path)
+    found = reconciled_with_itself(report, tmp_path)
     assert {reason: usd for reason, usd in found.by_reason.items() if usd} == {Reason.CREDIT: Decimal("-77.77")}
 
 

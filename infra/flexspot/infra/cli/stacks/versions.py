@@ -277,7 +277,7 @@ def _of(stack: str) -> tuple[EksSettings, ImageBook]:
 
 
 def _show_changes(before: dict[str, str], then: dict[str, str]) -> None:
-    """Print what another version changes. Parts stay if EKS chose their version and will not be asked to change it."""
+    """Print what another version changes. A part stays as it is if EKS chooses its version, or if the new plan names none."""
     changed = {part: version for part, version in before.items() if then[part] != version or not version}
     rows = [(part, version or CHOSEN_BY_EKS, then[part] or Text("as it is", "dim")) for part, version in changed.items()]
     show("what changes, in this order", ("part", "now", "then"), rows)
