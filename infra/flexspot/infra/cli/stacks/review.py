@@ -156,7 +156,7 @@ _OPERATIONS = (Becomes.CREATED, Becomes.CHANGED, Becomes.REPLACED, Becomes.DELET
 
 
 def why(each: ResourceChange) -> str:
-    """Return the inputs whose change updates or replaces a resource."""
+    """Yield the lines of a failed preview without their margin, one per text. Omits lines that repeat new verdicts."""
     more = f" and {len(each.paths) - _PATHS} more" if len(each.paths) > _PATHS else ""
     return ", ".join(each.paths[:_PATHS]) + more
 
@@ -274,7 +274,7 @@ def _table_of(review: Review) -> Table:
 
 
 def _comment_table(review: Review) -> Iterator[str]:
-    """Yield the table of stacks as Markdown, with each stack's name as code."""
+    """Names of stack files that Pulumi accepts. Other names could be mistaken for something else where they are printed."""
     if not review.changed:
         return
     yield "| stack | | created | changed | replaced | deleted | USD a month expected | change |"
