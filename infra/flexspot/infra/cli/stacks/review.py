@@ -156,7 +156,7 @@ _OPERATIONS = (Becomes.CREATED, Becomes.CHANGED, Becomes.REPLACED, Becomes.DELET
 
 
 def why(each: ResourceChange) -> str:
-    """Yield the lines of a failed preview without their margin, one per text. Omits lines that repeat new verdicts."""
+    """Return the inputs whose change updates or replaces a resource."""
     more = f" and {len(each.paths) - _PATHS} more" if len(each.paths) > _PATHS else ""
     return ", ".join(each.paths[:_PATHS]) + more
 
@@ -183,10 +183,7 @@ _PACK = re.compile(r"❌ \S+@v\S+( \(local: .*\))?")
 
 
 def _refusal(lines: Iterable[str], verdicts: Iterable[PolicyVerdict]) -> Iterator[str]:
-    """Yield the lines that explain a failed preview, one line per text and without their margin.
-
-    Lines that repeat the new verdicts are left out.
-    """
+    """Yield the lines of a failed preview without their margin, one per text. Omits lines that repeat new verdicts."""
     found = list(verdicts)
     messages = [" ".join(each.message.split()) for each in found]
     for line in lines:
@@ -274,7 +271,7 @@ def _table_of(review: Review) -> Table:
 
 
 def _comment_table(review: Review) -> Iterator[str]:
-    """Names of stack files that Pulumi accepts. Other names could be mistaken for something else where they are printed."""
+    """Yield the table of stacks as Markdown, with each stack's name as code."""
     if not review.changed:
         return
     yield "| stack | | created | changed | replaced | deleted | USD a month expected | change |"
@@ -381,7 +378,7 @@ def _results(review: StackReview) -> Iterator[tuple[str, str, str]]:
 
 _SHORT = 9
 _STACK_FILE = re.compile(r"Pulumi\.([A-Za-z0-9_.-]+)\.yaml")
-"""File name of a stack with a name that Pulumi accepts. Other names could be mistaken for something else where they are printed."""
+"""Names of stack files that Pulumi accepts. Other names could be mistaken for something else where they are printed."""
 
 _AT_ONCE = 4
 
