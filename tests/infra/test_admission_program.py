@@ -1,4 +1,4 @@
-"""Which admission policies the program declares for a stack, by what its settings and its cluster's version say."""
+"""Admission policies that the program declares for a stack, by its settings and its cluster's version."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ POLICY, BINDING = f"{API}:ValidatingAdmissionPolicy", f"{API}:ValidatingAdmissio
 STACKS = ("local", "dev-gke", "prod-gke", "dev-eks", "prod-eks")
 
 LONGEST_EXPRESSION = 100_000
-"""Code points that the API server's parser of CEL takes of one expression (cel-go, parser options)."""
+"""Most code points of one expression for the API server's CEL parser (cel-go, parser options)."""
 
 LONGEST_NAME = 40
-"""Letters of a team's name."""
+"""Most letters of a team's name."""
 
 
 def actions(declarations: Any) -> set[str]:
@@ -40,7 +40,7 @@ def actions(declarations: Any) -> set[str]:
 
 
 @pytest.mark.parametrize("stack", STACKS)
-def test_every_stack_holds_every_rule_that_has_a_form_and_enforces_it(stack: str) -> None:
+def test_every_stack_enforces_every_rule_that_has_an_admission_form(stack: str) -> None:
     policies = {each["metadata"]["name"]: each["spec"] for each in as_shipped(stack).inputs_of(POLICY)}
 
     wanted = (*admission_policies(facts_of(plan_of(stack))), *guarantee_policies(guarantee_of(plan_of(stack))))
@@ -48,7 +48,7 @@ def test_every_stack_holds_every_rule_that_has_a_form_and_enforces_it(stack: str
     assert "Deny" in actions(as_shipped(stack))
 
 
-def test_with_warn_nothing_is_refused_and_with_none_nothing_is_declared() -> None:
+def test_mode_warn_refuses_nothing_and_mode_none_declares_nothing() -> None:
     warned = declared("local", shipped("local", admission={"mode": "warn"}))
     none = declared("local", shipped("local", admission={"mode": "none", "default_owner_labels": True}))
 
@@ -57,7 +57,7 @@ def test_with_warn_nothing_is_refused_and_with_none_nothing_is_declared() -> Non
     assert not [each for each in none.made.values() if each.type.startswith(API)]
 
 
-def test_an_organisations_rules_are_what_is_declared(tmp_path: Path) -> None:
+def test_rules_of_an_organisations_file_are_declared(tmp_path: Path) -> None:
     file = tmp_path / "rules.yaml"
     file.write_text(
         "flexspot: {image-not-pinned: {level: mandatory, locked: true}, grace-exceeds-notice: disabled,"
@@ -72,12 +72,12 @@ def test_an_organisations_rules_are_what_is_declared(tmp_path: Path) -> None:
     variables = {each["name"]: each["expression"] for each in made["flexspot"]["variables"]}
     assert "ignore-image-not-pinned" not in variables["imageNotPinned"]
     assert ".orValue('3')" in variables["gpuContainerAboveMaximum"]
-    # What guards a team's guarantee is nobody's to set.
+    # No rules file can change the policies that protect a team's guarantee.
     guarding = [each for each in as_shipped("local").inputs_of(POLICY) if each["metadata"]["name"] == NAME]
     assert [made[NAME]] == [each["spec"] for each in guarding]
 
 
-def test_a_file_that_says_what_is_shipped_changes_no_object(tmp_path: Path) -> None:
+def test_a_rules_file_with_the_shipped_values_changes_no_object(tmp_path: Path) -> None:
     file = tmp_path / "rules.yaml"
     file.write_text("{fail-on: low, exclude: [tests/*]}")
 
@@ -86,11 +86,11 @@ def test_a_file_that_says_what_is_shipped_changes_no_object(tmp_path: Path) -> N
 
 
 def named_by(file: Path) -> Any:
-    """What the local stack declares that names this file."""
+    """Return the declarations of the local stack with this rules file."""
     return declared("local", shipped("local", admission={"rules_file": str(file)}))
 
 
-def test_what_the_policy_pack_is_given_is_what_the_stack_names(tmp_path: Path) -> None:
+def test_the_policy_pack_gets_the_stacks_rules_file(tmp_path: Path) -> None:
     stack = tmp_path / "Pulumi.mine.yaml"
     (tmp_path / "rules.yaml").write_text(
         "flexspot:\n  image-not-pinned: {level: mandatory, locked: true}\n  duplicate-key: advisory\n"
@@ -106,7 +106,7 @@ def test_what_the_policy_pack_is_given_is_what_the_stack_names(tmp_path: Path) -
     found = given(rules_file="rules.yaml")
     assert found is not None
     configured = json.loads(found.read_text())
-    # Rules on the text of files are lint's alone.
+    # Only lint has rules on the text of files.
     assert configured["flexspot"].keys() == {"image-not-pinned", "suppressions"}
     by_pack = read_settings(configured["flexspot"], all_rules())
     in_cluster = rules_of(parse_settings(shipped("local", admission={"rules_file": "rules.yaml"}), ""), tmp_path, "")
@@ -130,12 +130,12 @@ def test_what_the_policy_pack_is_given_is_what_the_stack_names(tmp_path: Path) -
         ("dev-gke", {"cluster": {"min_version": None}}, False),
     ],
 )
-def test_owner_labels_are_filled_in_where_the_cluster_certainly_can(stack: str, changes: dict[str, Any], filled_in: bool) -> None:  # noqa: FBT001 -- a column of the table
+def test_owner_labels_are_added_if_the_clusters_version_supports_it(stack: str, changes: dict[str, Any], filled_in: bool) -> None:  # noqa: FBT001 -- a column of the table
     settings = shipped(stack)
     for key, value in changes.items():
         settings[key] = {**settings.get(key, {}), **value}
 
-    # Which stacks declare a policy for it, test_deployed_facts.py counts.
+    # test_deployed_facts.py counts the stacks that declare a policy for it.
     assert build_plan(parse_settings(settings, stack)).admission.owner_labels == filled_in
 
 

@@ -1,4 +1,4 @@
-"""`flexspot advise` as a person and a program meet it."""
+"""`flexspot advise` for a person and a program."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ prices: [{{machine: p4d.24xlarge, region: us-east-1, capacity_type: {}, usd_per_
 
 
 def run(*arguments: str, code: int = 0) -> str:
-    """What it prints, on either stream; an ExplainedError is shown as `main` would."""
+    """Return the output of both streams, or an ExplainedError's text as `main` prints it."""
     result = CliRunner().invoke(app, ["advise", *arguments])
     if isinstance(result.exception, ExplainedError):
         assert result.exception.exit_code == code
@@ -42,7 +42,7 @@ def data(*arguments: str) -> dict[str, Any]:
     return json.loads(run(*arguments, "--format", "json"))
 
 
-def test_a_job_gets_a_method_with_reasons_costs_and_arithmetic() -> None:
+def test_advice_has_method_reasons_costs_and_arithmetic() -> None:
     shown = run("job", *P4D, *COURSE, "--hours", "72", "--checkpoint-minutes", "2")
 
     assert shown.startswith("spot\n")
@@ -51,7 +51,7 @@ def test_a_job_gets_a_method_with_reasons_costs_and_arithmetic() -> None:
     assert "nothing-is-reserved-for-once" in shown
 
 
-def test_programs_get_money_as_text_and_never_what_json_has_no_word_for() -> None:
+def test_json_advice_has_money_as_text_and_null_for_infinity() -> None:
     found = data("job", *P4D, *COURSE, "--hours", "720")
 
     assert found["method"] == "on-demand"
@@ -62,10 +62,10 @@ def test_programs_get_money_as_text_and_never_what_json_has_no_word_for() -> Non
 
 
 UNPRICED = ("-m", "p4d.24xlarge", "-r", "eu-central-1")
-"""Its Spot price in Frankfurt is on no record here."""
+"""A machine and region without a recorded Spot price (Frankfurt)."""
 
 
-def test_a_job_whose_spot_price_nobody_knows_is_told_the_price_that_would_decide() -> None:
+def test_advice_without_a_spot_price_has_the_deciding_price() -> None:
     asked = ("job", *UNPRICED, "--hours", "72", "--checkpoint-minutes", "2")
     shown, found = run(*asked), data(*asked)
 
@@ -78,20 +78,20 @@ def test_a_job_whose_spot_price_nobody_knows_is_told_the_price_that_would_decide
     assert float(question["below_usd_per_hour"]) == pytest.approx(27.43296 / 1.189, rel=1e-3)
 
 
-def test_the_arithmetic_says_what_it_can_without_a_spot_price() -> None:
+def test_details_without_a_spot_price_have_the_other_figures() -> None:
     asked = ("job", *UNPRICED, "--hours", "72", "--checkpoint-minutes", "2", "--details", "--active-hours-per-day", "5")
-    found, told = data(*asked), run(*asked)
+    found, output = data(*asked), run(*asked)
     spot = found["on_spot"]
 
     assert (spot["spot_usd_per_hour"], spot["usd_per_useful_hour"]) == (None, None)
     assert float(spot["break_even_spot_usd_per_hour"]) == pytest.approx(23.07, abs=0.01)
     assert (found["units"]["spot"], found["idle"]["spot"]) == (None, None)
-    assert "not known: give --spot-usd" in told
-    assert "no Spot price of p4d.24xlarge in eu-central-1 is known" in told
+    assert "not known: give --spot-usd" in output
+    assert "no Spot price of p4d.24xlarge in eu-central-1 is known" in output
 
 
 @pytest.mark.parametrize(
-    "arguments,told",
+    "arguments,message",
     [
         (("-m", "p4d.24xlargex", "-r", "us-east-1", "--hours", "1"), "did you mean p4d.24xlarge?"),
         (("-m", "p4d.24xlarge", "-r", "mars", "--hours", "1"), "no on-demand price of p4d.24xlarge in mars"),
@@ -101,11 +101,11 @@ def test_the_arithmetic_says_what_it_can_without_a_spot_price() -> None:
         ((*P4D, "--hours", "1", "--spot-usd", "-3"), "'--spot-usd': '-3' is not a price above 0, such as 32.77."),
     ],
 )
-def test_a_job_that_cannot_be_advised_on_is_bad_usage(arguments: tuple[str, ...], told: str) -> None:
-    assert told in run("job", *arguments, code=ExitCode.BAD_USAGE)
+def test_an_invalid_job_is_bad_usage(arguments: tuple[str, ...], message: str) -> None:
+    assert message in run("job", *arguments, code=ExitCode.BAD_USAGE)
 
 
-def test_a_price_file_of_ones_own_goes_first(tmp_path: Path) -> None:
+def test_an_own_price_file_overrides_the_shipped_prices(tmp_path: Path) -> None:
     (tmp_path / "own.yaml").write_text(OWN_PRICE.format("on-demand"))
 
     asked = ("job", *P4D, "--hours", "1", "--details")
@@ -115,7 +115,7 @@ def test_a_price_file_of_ones_own_goes_first(tmp_path: Path) -> None:
     assert "there is no file" in run(*asked, "--prices", str(tmp_path / "none.yaml"), code=ExitCode.BAD_USAGE)
 
 
-def test_a_mixture_is_read_from_a_file(tmp_path: Path) -> None:
+def test_several_jobs_are_read_from_a_file(tmp_path: Path) -> None:
     place = "cloud: gcp, region: us-central1, machine: a2-highgpu-8g"
     (tmp_path / "mix.yaml").write_text(
         f"jobs:\n  - {{name: sweep, {place}, work_hours: 24, piece_hours: 1, runs: 10}}\n"
@@ -140,18 +140,18 @@ def test_a_reservation_is_advised_from_use_or_a_baseline(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    "arguments,told",
+    "arguments,message",
     [
         (("--discount-percent", "40"), "--use FILE and --baseline-nodes N"),
         (("--baseline-nodes", "1"), "the price book has no prices of commitments"),
         (("--baseline-nodes", "1", "--discount-percent", "100"), "'--discount-percent': '100' is not from 0 to below 100"),
     ],
 )
-def test_a_reservation_needs_a_use_and_a_price(arguments: tuple[str, ...], told: str) -> None:
-    assert told in run("reserve", *P4D, *arguments, code=ExitCode.BAD_USAGE)
+def test_a_reservation_needs_a_use_and_a_price(arguments: tuple[str, ...], message: str) -> None:
+    assert message in run("reserve", *P4D, *arguments, code=ExitCode.BAD_USAGE)
 
 
-def test_spot_says_what_interruptions_cost_and_where_it_stops_paying() -> None:
+def test_details_show_the_cost_of_interruptions_and_when_spot_stops_paying() -> None:
     asked = ("job", *P4D, "--checkpoint-minutes", "2", "--details")
     found = data(*asked, *COURSE, "--hours", "72", "--deadline-hours", "110")["on_spot"]
 
@@ -160,7 +160,7 @@ def test_spot_says_what_interruptions_cost_and_where_it_stops_paying() -> None:
     assert found["usd_per_useful_hour"] == "14.86"
     assert 0 <= found["late_share"] <= found["late_share_at_most"] <= 1
     shown = run(*asked, "--hours", "1", "--deadline-hours", "2")
-    # The last column of the guide's table: one figure a record, then their mean.
+    # The last column of the guide's table has one figure per record, then their mean.
     guide = (CHECKOUT / "docs" / "guides" / "costs.md").read_text(encoding="utf-8")
     *records, mean = (float(each) for each in re.findall(r"^\| (?:availability|preemption|mean).* ([\d.]+) \|$", guide, re.MULTILINE))
     measured = f"it cost {min(records):.2f} to {max(records):.2f} times the least possible, {mean:.2f} on average"
@@ -168,7 +168,7 @@ def test_spot_says_what_interruptions_cost_and_where_it_stops_paying() -> None:
     assert "never ends" in run(*asked, "--hours", "500", "--interruptions-per-hour", "1", "--interval-minutes", "30000")
 
 
-def test_a_reservation_has_the_price_of_the_contract_where_nothing_else_is_given(tmp_path: Path) -> None:
+def test_a_reservation_uses_the_contracts_price_by_default(tmp_path: Path) -> None:
     (tmp_path / "own.yaml").write_text(OWN_PRICE.format("reserved"))
     found = data("reserve", *P4D, "--on-demand-usd", "20", "--baseline-nodes", "2", "--prices", str(tmp_path / "own.yaml"))
 
@@ -176,7 +176,7 @@ def test_a_reservation_has_the_price_of_the_contract_where_nothing_else_is_given
     assert "capacity_type reserved" in run("reserve", *P4D, "--baseline-nodes", "2", code=ExitCode.BAD_USAGE)
 
 
-def test_units_are_those_that_were_asked_for() -> None:
+def test_only_requested_units_are_shown() -> None:
     shown = run("job", *P4D, *COURSE, "--hours", "1", "--gpus", "8", "--epoch-hours", "4", "--requests-per-gpu-second", "40")
 
     assert "USD per epoch" in shown
@@ -185,7 +185,7 @@ def test_units_are_those_that_were_asked_for() -> None:
     assert "has no GPUs" in run("job", "-m", "c7i.xlarge", "-r", "us-east-1", "--hours", "1", "--details", code=ExitCode.BAD_USAGE)
 
 
-def test_an_idle_pool_is_told_for_on_demand_and_spot() -> None:
+def test_savings_of_an_idle_pool_are_shown_for_on_demand_and_spot() -> None:
     asked = ("job", *P4D, "--hours", "1", "--active-hours-per-day", "10")
     found = data(*asked, *COURSE, "--nodes", "8", "--restart-minutes", "0", "--idle-minutes", "0")["idle"]
 
@@ -194,7 +194,7 @@ def test_an_idle_pool_is_told_for_on_demand_and_spot() -> None:
     assert "always on, on demand" in run(*asked)
 
 
-def test_strategies_are_played_over_zones(tmp_path: Path) -> None:
+def test_strategies_are_replayed_over_zones(tmp_path: Path) -> None:
     (tmp_path / "zones").mkdir()
     for seed in (1, 2):
         write_trace(made_trace(seed, ticks=300), tmp_path / "zones" / f"{seed}.json")
@@ -208,7 +208,7 @@ def test_strategies_are_played_over_zones(tmp_path: Path) -> None:
     assert "uniform progress" in run(*played)
 
 
-def test_a_deadline_that_on_demand_cannot_meet_is_unmet_and_a_folder_without_traces_is_bad_usage(tmp_path: Path) -> None:
+def test_an_impossible_deadline_is_unmet_and_a_folder_without_traces_bad_usage(tmp_path: Path) -> None:
     asked = ("simulate", str(tmp_path), *P4D, "--hours", "6", "--deadline-hours", "6", "--starts", "1")
     assert "there are no traces under" in run(*asked, code=ExitCode.BAD_USAGE)
 
@@ -224,7 +224,7 @@ def test_a_deadline_that_on_demand_cannot_meet_is_unmet_and_a_folder_without_tra
         (("-m", "a2-highgpu-8g", "-r", "us-central1"), (), 105),
     ],
 )
-def test_a_job_saves_on_notice_where_its_checkpoint_fits(
+def test_a_job_saves_on_notice_if_its_checkpoint_fits(
     place: tuple[str, ...], options: tuple[str, ...], seconds: int, tmp_path: Path
 ) -> None:
     write_trace(made_trace(1, ticks=600), tmp_path / "one.json")
@@ -236,7 +236,7 @@ def test_a_job_saves_on_notice_where_its_checkpoint_fits(
     assert f"each interruption: {said}." in run(*asked)
 
 
-def test_a_notice_into_which_no_checkpoint_fits_is_bad_usage(tmp_path: Path) -> None:
+def test_a_notice_shorter_than_a_checkpoint_is_bad_usage(tmp_path: Path) -> None:
     write_trace(made_trace(1, ticks=600), tmp_path / "one.json")
     asked = ("simulate", str(tmp_path), *P4D, *COURSE, "--hours", "10", "--deadline-hours", "14")
 
@@ -250,8 +250,8 @@ def test_a_notice_into_which_no_checkpoint_fits_is_bad_usage(tmp_path: Path) -> 
         ("reserve", "--baseline-nodes", "2", "--discount-percent", "40"),
     ],
 )
-def test_each_price_of_the_book_is_told_with_its_source_its_day_and_whether_somebody_checked_it(asked: tuple[str, ...]) -> None:
-    """A price that somebody gives is their own, and is not told."""
+def test_each_price_of_the_book_is_shown_with_source_day_and_whether_it_is_checked(asked: tuple[str, ...]) -> None:
+    """A given price has no source in the book, so it is not listed."""
     given = [*P4D, "--on-demand-usd", "32.77", *(() if asked[0] == "reserve" else ("--spot-usd", "12.50"))]
     found, own = data(*asked, *P4D), data(*asked, *given)
     shown = " ".join(run(*asked, *P4D).split())

@@ -1,4 +1,4 @@
-"""`flexspot advise reserve` over a history, as a person and a program meet it."""
+"""`flexspot advise reserve` with a history, for a person and a program."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def data(*arguments: str | Path, code: int = 0) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def fortnight() -> Month:
-    """Two p4d all the time, a third for 16 hours of each day, a fourth for 8; and a Spot node."""
+    """Return a fortnight with two p4d all the time, a third for 16 hours of each day, a fourth for 8, and a Spot node."""
     month = Month(hours=DAYS * 24)
     for name in ("one", "two"):
         month.node(name, 0, DAYS * 24 * HOUR, bought="on-demand")
@@ -60,9 +60,7 @@ def prometheus(fortnight: Month, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         yield found
 
 
-def test_from_prometheus_the_machines_that_ran_for_more_than_the_break_even_are_committed_to(
-    prometheus: FakePrometheus, tmp_path: Path
-) -> None:
+def test_machines_above_the_break_even_are_committed_to_from_prometheus(prometheus: FakePrometheus, tmp_path: Path) -> None:
     kept = tmp_path / "hours.csv"
     found = data("--prometheus", prometheus.url, *PERIOD, *OFF, "--write-history", kept)
     [machine] = found["machines"]
@@ -70,7 +68,7 @@ def test_from_prometheus_the_machines_that_ran_for_more_than_the_break_even_are_
     assert (machine["best"]["nodes"], machine["peak_nodes"], machine["break_even_share"]) == (3, 4, "0.6000")
     assert [each["used_share"] for each in machine["nodes"]] == ["1.0000", "1.0000", "0.6667", "0.3333"]
     assert (machine["best"]["utilisation"], machine["best"]["coverage"]) == ("0.8889", "0.8889")
-    # An hour of the day at a time: three committed all day, the fourth on demand for 8 hours.
+    # Three are committed all day. The fourth is on demand for 8 hours a day.
     price = Decimal("21.957642")
     assert Decimal(machine["best"]["usd_a_month"]) == ((3 * 24 * price * 6 / 10 + 8 * price) / 24 * 730).quantize(Decimal("0.01"))
     assert Decimal(machine["none"]["usd_a_month"]) == ((2 * 24 + 16 + 8) * price / 24 * 730).quantize(Decimal("0.01"))
@@ -82,10 +80,10 @@ def test_from_prometheus_the_machines_that_ran_for_more_than_the_break_even_are_
     assert data("--history", kept, *OFF) == found, "what was written is the same history"
 
 
-def test_a_person_reads_number_cost_neighbours_and_how_far_the_history_carries(prometheus: FakePrometheus) -> None:
+def test_text_shows_number_cost_neighbours_and_the_historys_extent(prometheus: FakePrometheus) -> None:
     shown = " ".join(run("--prometheus", prometheus.url, *PERIOD, *OFF, "--term-years", "3").split())
 
-    for told in (
+    for words in (
         "history: 15.0 days in the hours from 2026-10-01 00:00 to 2026-10-15 23:00 UTC.",
         "in doubt: 15.0 days were seen, less than 60",
         "│ > 60.0 % │ 3 │ 88.9 % │ 88.9 % │",
@@ -93,18 +91,18 @@ def test_a_person_reads_number_cost_neighbours_and_how_far_the_history_carries(p
         "not counted: spot p4d.24xlarge in us-east-1, 24.0 node hours.",
         "p4d.24xlarge on-demand 21.957642 USD an hour",
     ):
-        assert told in shown
+        assert words in shown
 
 
-def test_without_the_price_of_a_commitment_the_price_at_which_it_pays_is_told(prometheus: FakePrometheus) -> None:
+def test_without_a_commitment_price_the_break_even_price_is_shown(prometheus: FakePrometheus) -> None:
     shown = run("--prometheus", prometheus.url, *PERIOD, code=ExitCode.UNMET)
 
     assert "not known: the price of a commitment for p4d.24xlarge in us-east-1." in shown
     assert "committing to 3 pays at more than 33.3 % off on-demand, which is below 14.6384 USD an hour" in shown
 
 
-def test_days_in_which_prometheus_was_not_there_are_missing_and_not_free(prometheus: FakePrometheus) -> None:
-    """A Prometheus that has no samples of a slice answers with no series."""
+def test_days_without_prometheus_are_missing_and_not_free(prometheus: FakePrometheus) -> None:
+    """Prometheus answers with no series for a slice without samples."""
     start = prometheus.month.period.start
 
     def gone(_number: int, fields: dict[str, str]) -> tuple[int, str, bytes] | None:
@@ -127,7 +125,7 @@ def test_days_in_which_prometheus_was_not_there_are_missing_and_not_free(prometh
 BOTH = (("us-east-1", "p4d.24xlarge", 2), ("us-central1", "a3-highgpu-8g", 1))
 
 
-def test_a_history_may_be_asked_of_one_machine_alone_with_prices_of_its_own(tmp_path: Path) -> None:
+def test_a_history_of_one_machine_may_have_its_own_prices(tmp_path: Path) -> None:
     hours = [f"2026-09-{day:02}T{hour:02}:00Z" for day in range(1, 21) for hour in range(24)]
     rows = [f"{hour},{place},{name},on-demand,{nodes}" for hour in hours for place, name, nodes in BOTH]
     (tmp_path / "hours.csv").write_text("\n".join(("hour,region,machine,capacity_type,nodes", *rows)))
@@ -142,7 +140,7 @@ def test_a_history_may_be_asked_of_one_machine_alone_with_prices_of_its_own(tmp_
     assert "the history has no p5.48xlarge" in run("--history", tmp_path / "hours.csv", "-m", "p5.48xlarge", *OFF, code=ExitCode.BAD_USAGE)
 
 
-def test_the_last_days_are_asked_from_midnight_on_in_steps_of_five_minutes(prometheus: FakePrometheus) -> None:
+def test_the_last_days_are_read_from_midnight_in_steps_of_five_minutes(prometheus: FakePrometheus) -> None:
     run("--prometheus", prometheus.url, "--days", "2", *OFF, code=ExitCode.UNMET)
 
     assert min(int(each["start"]) for each in prometheus.asked) % (24 * HOUR) == 0
@@ -150,7 +148,7 @@ def test_the_last_days_are_asked_from_midnight_on_in_steps_of_five_minutes(prome
 
 
 @pytest.mark.parametrize(
-    "arguments,told",
+    "arguments,message",
     [
         ((), "give one of --prometheus URL, --history FILE, --use FILE and --baseline-nodes N"),
         (("--history", "x.csv", "--term-years", "2"), "clouds sell terms of 1 and 3 years"),
@@ -162,5 +160,5 @@ def test_the_last_days_are_asked_from_midnight_on_in_steps_of_five_minutes(prome
         (("--history", "x.csv"), "x.csv cannot be read"),
     ],
 )
-def test_what_cannot_be_answered_is_refused_in_words(arguments: tuple[str, ...], told: str) -> None:
-    assert told in run(*arguments, code=ExitCode.BAD_USAGE)
+def test_contradictory_or_missing_options_are_refused(arguments: tuple[str, ...], message: str) -> None:
+    assert message in run(*arguments, code=ExitCode.BAD_USAGE)

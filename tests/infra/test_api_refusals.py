@@ -1,4 +1,4 @@
-"""What only the clouds' APIs refuse of a change in place."""
+"""In-place changes that only the clouds' APIs refuse."""
 
 from __future__ import annotations
 
@@ -66,20 +66,20 @@ RANGES = ranges(pods="10.64.0.0/14", services="10.9.0.0/20")
         (EKS_CLUSTER, cluster(), cluster("1.37"), ["version"]),
         (AWS_PROVIDER, provider("111122223333"), provider("444455556666"), ["account"]),
         (AWS_PROVIDER, provider("111122223333"), provider("111122223333", "us-west-2"), []),
-        # A stack of before named no account.
+        # Stacks of earlier versions named no account.
         (AWS_PROVIDER, {"region": "us-east-1"}, provider("444455556666"), []),
-        # A control plane stays in its zones, and may change its subnets. Of somebody else's subnets nobody here knows the zone.
+        # A control plane stays in its zones, and may change its subnets. The zones of another owner's subnets are not known here.
         (EKS_CLUSTER, cluster(), cluster("1.35", "subnet-1", "subnet-3"), ["subnet-zones"]),
         (EKS_CLUSTER, cluster(), cluster("1.35", "subnet-1", "subnet-4"), []),
         (EKS_CLUSTER, cluster(), cluster("1.35", "subnet-1", "subnet-9"), []),
         (NODE_GROUP, {"version": "1.35"}, {"version": "1.34"}, ["node-group-version"]),
         (NODE_GROUP, {"version": "1.35"}, {"version": "1.36"}, []),
-        # Changes of a group's size are ignored. What a preview does not know is not judged.
+        # Changes of a group's size are ignored. Values that a preview does not know are not judged.
         (NODE_GROUP, group(2, 2), group(3, 3), []),
         (NODE_GROUP, group(2.0, 2.0), group(3.0, 2.0), ["node-group-size"]),
         (NODE_GROUP, group(3, 3), group(2, 3), []),
         (NODE_GROUP, group(2, 2), group(3, UNKNOWN), []),
-        # A node pool keeps the kind of its class, and so a cluster its mode.
+        # A node pool keeps the kind of its class, and so a cluster keeps its mode.
         (NODE_POOL, OWN, MANAGED, ["node-class-kind"]),
         (NODE_POOL, MANAGED, OWN, ["node-class-kind"]),
         (NODE_POOL, OWN, node_pool("karpenter.k8s.aws", "EC2NodeClass", "another"), []),
@@ -88,7 +88,7 @@ RANGES = ranges(pods="10.64.0.0/14", services="10.9.0.0/20")
         (SUBNETWORK, RANGES, ranges(services="10.9.0.0/20", pods="10.64.0.0/14", more="10.80.0.0/14"), []),
     ],
 )
-def test_a_change_is_refused_as_its_cloud_refuses_it(token: str, old: dict[str, Any], new: dict[str, Any], rules: list[str]) -> None:
+def test_changes_are_refused_as_their_cloud_refuses_them(token: str, old: dict[str, Any], new: dict[str, Any], rules: list[str]) -> None:
     assert [rule for rule, _ in refused_changes(token, old, new, lambda subnet: ZONES.get(subnet, ""))] == rules
 
 
@@ -102,7 +102,7 @@ def doubted(old: dict[str, Any] | None, new: dict[str, Any] | None, *, replaced:
     ]
 
 
-def test_a_limit_of_a_gpu_that_goes_while_node_auto_provisioning_is_on_is_told_and_not_refused() -> None:
+def test_a_removed_gpu_limit_with_node_auto_provisioning_is_reported_and_not_refused() -> None:
     old, fewer = limits("cpu", "memory", "nvidia-l4", "nvidia-tesla-a100"), limits("cpu", "memory", "nvidia-l4")
 
     assert doubted(old, fewer) == [("gpu-limit-removed", "nvidia-tesla-a100")]
@@ -111,11 +111,11 @@ def test_a_limit_of_a_gpu_that_goes_while_node_auto_provisioning_is_on_is_told_a
     assert doubted(limits("nvidia-l4", enabled=False), fewer) == []
     assert doubted(old, fewer, replaced=True) == []
     assert doubted(old, None) == []
-    # What a preview does not know is not judged.
+    # Values that a preview does not know are not judged.
     assert doubted(old, {"clusterAutoscaling": UNKNOWN}) == []
 
 
-def test_a_doubt_is_shown_with_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_uncertain_refusal_is_shown_with_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
     show_doubts(refusals([InputChange(GKE_CLUSTER, "cluster", limits("cpu", "nvidia-b200"), limits("cpu"))]))
 
     shown = " ".join(capsys.readouterr().out.split())
@@ -124,7 +124,7 @@ def test_a_doubt_is_shown_with_what_to_do(capsys: pytest.CaptureFixture[str]) ->
     assert "What to do: name what has no pool any more, or boots from Hyperdisk alone, in `cluster.former_accelerators`" in shown
 
 
-def test_what_is_doubted_is_what_nobody_could_look_at_again_and_has_a_remedy() -> None:
+def test_only_the_removed_gpu_limit_is_uncertain_and_does_not_stop_up() -> None:
     assert known_rules().keys() - known_refusals().keys() == {"gpu-limit-removed"}
     found = refusals([InputChange(GKE_CLUSTER, "cluster", limits("nvidia-l4", "cpu"), limits("cpu"))])
     assert refusal(found, ()) is None, "`up` goes on"
@@ -134,7 +134,7 @@ PLACE = "urn:pulumi:dev-eks::flexspot"
 
 
 def listened(*steps: tuple[str, str, str, dict[str, Any] | None, dict[str, Any] | None]) -> list[Any]:
-    """What a preview is refused for whose steps are (operation, type, name, old inputs, new inputs)."""
+    """Return the refusals of a preview with steps of (operation, type, name, old inputs, new inputs)."""
     listener = ApiRefusals()
     for op, token, name, old, new in steps:
         before = None if old is None else SimpleNamespace(inputs=old, id=f"id of {name}")
@@ -155,7 +155,7 @@ def subnet(zone: str, cidr: str, vpc: str = "vpc-1") -> dict[str, Any]:
 OLD_B, OLD_C = subnet("us-east-1b", "10.0.64.0/18"), subnet("us-east-1c", "10.0.128.0/18")
 
 
-def test_a_zone_taken_out_of_the_middle_moves_the_others_ranges_and_is_refused_before_anything_goes() -> None:
+def test_a_zone_removed_from_the_middle_is_refused_because_ranges_would_overlap() -> None:
     moved = subnet("us-east-1c", "10.0.64.0/18")
 
     steps = [
@@ -165,17 +165,17 @@ def test_a_zone_taken_out_of_the_middle_moves_the_others_ranges_and_is_refused_b
         ("delete", SUBNET, "private-b", OLD_B, None),
     ]
     assert heard(*steps) == ["subnet-overlap"]
-    # The zone's range goes with it: nothing else changes.
+    # The zone's range is deleted with it, and nothing else changes.
     assert heard(("same", SUBNET, "private-c", OLD_C, OLD_C), ("delete", SUBNET, "private-b", OLD_B, None)) == []
 
 
-def test_a_subnet_of_another_vpc_and_one_that_comes_after_the_old_one_went_overlap_with_nothing() -> None:
+def test_subnets_of_another_vpc_or_after_a_deletion_do_not_overlap() -> None:
     assert heard(("create-replacement", SUBNET, "private-c", OLD_C, {**OLD_C, "vpcId": UNKNOWN})) == []
     gone_first = [("delete-replaced", SUBNET, "private-c", OLD_C, None), ("create-replacement", SUBNET, "private-c", OLD_C, OLD_C)]
     assert heard(*gone_first) == []
 
 
-def test_a_preview_that_does_not_know_the_clusters_new_subnets_tells_their_zones_by_those_that_come() -> None:
+def test_zones_of_unknown_cluster_subnets_are_those_of_the_created_subnets() -> None:
     def run(comes: str) -> list[str]:
         old = {"version": "1.35", "vpcConfig": {"subnetIds": ["id of control-plane-us-east-1a", "id of control-plane-us-east-1b"]}}
         stays = subnet("us-east-1a", "10.0.255.208/28")
@@ -193,14 +193,14 @@ def test_a_preview_that_does_not_know_the_clusters_new_subnets_tells_their_zones
     assert run("us-east-1b") == []
 
 
-def test_what_is_replaced_keeps_no_rule_of_a_change_in_place() -> None:
+def test_replacements_are_not_judged_as_changes_in_place() -> None:
     old, new = cluster("1.35"), cluster("1.37")
 
     assert heard(("update", EKS_CLUSTER, "cluster", old, new)) == ["version"]
     assert heard(("create-replacement", EKS_CLUSTER, "cluster", old, new), ("delete-replaced", EKS_CLUSTER, "cluster", old, None)) == []
 
 
-def test_up_does_not_begin_what_the_cloud_refuses_and_says_what_to_do_instead() -> None:
+def test_up_refuses_what_the_cloud_refuses_and_says_what_to_do() -> None:
     found = listened(("update", EKS_CLUSTER, "cluster-cluster", cluster("1.34"), cluster("1.36")))
 
     refused = refusal(found, ())
@@ -213,7 +213,7 @@ def test_up_does_not_begin_what_the_cloud_refuses_and_says_what_to_do_instead() 
     assert refusal(found, ["version"]) is None
 
 
-def test_a_rule_to_try_that_is_none_is_bad_usage() -> None:
+def test_an_unknown_rule_to_try_is_bad_usage() -> None:
     with pytest.raises(ExplainedError, match="--try-refused is versoin") as refused:
         check_tried(["versoin"])
 
@@ -221,7 +221,7 @@ def test_a_rule_to_try_that_is_none_is_bad_usage() -> None:
     check_tried(known_refusals())
 
 
-def test_every_rule_was_read_somewhere_and_speaks_of_settings_that_are_there() -> None:
+def test_every_rule_has_a_verified_source_and_names_existing_settings() -> None:
     settings = {setting.path for cloud in ("eks", "gke") for setting in settings_of(cloud)}
 
     for name, rule in known_refusals().items():

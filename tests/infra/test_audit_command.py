@@ -1,4 +1,4 @@
-"""`flexspot audit` against a server of the test's own: what it asks, what it says, what it costs, and what it may not see."""
+"""`flexspot audit` of a server in this process: findings, their costs, and missing permissions."""
 
 from __future__ import annotations
 
@@ -46,27 +46,27 @@ def test_idle_nodes_are_told_with_what_they_cost_and_what_keeps_them(tmp_path: P
         {**pod("done", "idle", gpus=1), "status": {"phase": "Succeeded"}},
     ]
 
-    code, told = audited(Served(objects), tmp_path)
+    code, report = audited(Served(objects), tmp_path)
 
-    idle = {each["object"]: each for each in of_rule(told, "idle-gpu-nodes")}
+    idle = {each["object"]: each for each in of_rule(report, "idle-gpu-nodes")}
     assert code == 1
     assert idle["v1/NodePool/l4"]["nodes"] == ["idle"]
     assert float(idle["v1/NodePool/l4"]["usd_per_month"]) == pytest.approx(month("g6.xlarge", CapacityType.ON_DEMAND), abs=0.01)
     assert "pods without GPUs keep them: team-a/web" in idle["v1/node group/t4"]["message"]
-    assert [each["nodes"] for each in of_rule(told, "untainted-gpu-nodes")] == [["kept"]]
-    # The dearest of the gravest stands first.
-    costs = [float(each["usd_per_month"] or 0) for each in told["findings"] if each["severity"] == "high"]
+    assert [each["nodes"] for each in of_rule(report, "untainted-gpu-nodes")] == [["kept"]]
+    # The gravest severity is first, and the most expensive finding within it.
+    costs = [float(each["usd_per_month"] or 0) for each in report["findings"] if each["severity"] == "high"]
     assert costs == sorted(costs, reverse=True)
 
 
-def test_a_new_node_is_not_idle_yet_and_one_whose_price_nobody_knows_costs_nobody_knows_what(tmp_path: Path) -> None:
+def test_a_new_node_is_not_idle_and_an_unknown_price_has_no_cost(tmp_path: Path) -> None:
     new = node("new", "g6.xlarge", KARPENTER)
     new["metadata"]["creationTimestamp"] = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     odd = node("odd", "p9.96xlarge", {"karpenter.sh/nodepool": "odd", "karpenter.sh/capacity-type": "spot"})
 
-    _, told = audited(Served([new, odd]), tmp_path)
+    _, report = audited(Served([new, odd]), tmp_path)
 
-    [idle] = of_rule(told, "idle-gpu-nodes")
+    [idle] = of_rule(report, "idle-gpu-nodes")
     assert (idle["nodes"], idle["usd_per_month"]) == (["odd"], None)
 
 
@@ -86,32 +86,32 @@ def test_a_new_node_is_not_idle_yet_and_one_whose_price_nobody_knows_costs_nobod
         *("shared ones of a machine that is not known", "a machine that is not known"),
     ],
 )
-def test_gpus_are_counted_once_whatever_a_node_calls_them(machine: str, offers: dict[str, str], gpus: int, tmp_path: Path) -> None:
+def test_gpus_are_counted_once_under_any_resource_name(machine: str, offers: dict[str, str], gpus: int, tmp_path: Path) -> None:
     one = node("one", machine, {}, gpus=0)
     one["status"]["allocatable"] |= offers
 
-    _, told = audited(Served([one]), tmp_path)
+    _, report = audited(Served([one]), tmp_path)
 
-    assert told["summary"]["gpus"] == gpus
-    [untainted] = of_rule(told, "untainted-gpu-nodes")
+    assert report["summary"]["gpus"] == gpus
+    [untainted] = of_rule(report, "untainted-gpu-nodes")
     key = next(each for each in offers if "core" not in each).removesuffix(".shared")
     assert f"taint the pool: {key}=present:NoSchedule" in untainted["remediation"]
 
 
-def test_work_that_tolerates_spot_on_demand_costs_the_difference(tmp_path: Path) -> None:
+def test_spot_tolerant_work_on_demand_costs_the_difference(tmp_path: Path) -> None:
     everything = [{"operator": "Exists"}]
     objects = [
         *(node(name, "g6.xlarge", KARPENTER, taints=GPU_TAINT) for name in ("dear", "mixed", "any")),
         pod("a", "dear", gpus=1, tolerations=SPOT),
         pod("b", "mixed", gpus=1, tolerations=SPOT),
         pod("c", "mixed", gpus=1),
-        # Who tolerates everything has not said that Spot will do.
+        # A pod that tolerates everything does not state that Spot is acceptable.
         pod("d", "any", gpus=1, tolerations=everything),
     ]
 
-    _, told = audited(Served(objects), tmp_path)
+    _, report = audited(Served(objects), tmp_path)
 
-    [dear] = of_rule(told, "on-demand-where-spot-would-do")
+    [dear] = of_rule(report, "on-demand-where-spot-would-do")
     assert dear["nodes"] == ["dear"]
     assert not dear["fails"]
     wanted = month("g6.xlarge", CapacityType.ON_DEMAND) - month("g6.xlarge", CapacityType.SPOT)
@@ -125,26 +125,26 @@ def test_objects_are_judged_by_the_rules_of_lint_but_what_others_made_and_the_cl
     ended["status"] = {"conditions": [{"type": "Complete", "status": "True"}]}
     objects = [*map(namespace, ("team-a", "kube-system")), deployment("web"), made, ended, deployment("addon", "kube-system")]
 
-    _, told = audited(Served(objects), tmp_path)
+    _, report = audited(Served(objects), tmp_path)
     _, asked_for = audited(Served(objects), tmp_path, "--namespace", "kube-system")
 
-    assert [each["object"] for each in of_rule(told, "gpu-request-differs-from-limit")] == ["apps/v1/Deployment/team-a/web"]
-    assert told["summary"]["managed"] == 1
+    assert [each["object"] for each in of_rule(report, "gpu-request-differs-from-limit")] == ["apps/v1/Deployment/team-a/web"]
+    assert report["summary"]["managed"] == 1
     assert [each["object"] for each in of_rule(asked_for, "gpu-request-differs-from-limit")] == ["apps/v1/Deployment/kube-system/addon"]
 
 
 def test_the_text_names_what_the_asker_may_not_list_and_what_to_do_first(tmp_path: Path) -> None:
     objects = [namespace("team-a"), deployment("web"), node("idle", "g6.xlarge", KARPENTER, taints=GPU_TAINT)]
     with serving(Served(objects, forbidden={"pods"}), tmp_path) as kubeconfig:
-        told = CliRunner().invoke(app, ["audit", "--kubeconfig", str(kubeconfig)]).output
+        output = CliRunner().invoke(app, ["audit", "--kubeconfig", str(kubeconfig)]).output
 
-    assert "not permitted, so what depends on it is not judged, or undecided: list pods." in told
-    # Nobody knows what runs on the node.
-    assert "idle-gpu-nodes" not in told
-    assert "     To fix it: " in told
+    assert "not permitted, so what depends on it is not judged, or undecided: list pods." in output
+    # Without the list of pods, the node may be in use.
+    assert "idle-gpu-nodes" not in output
+    assert "     To fix it: " in output
 
 
-def test_on_gke_and_eks_a_pool_that_has_no_node_now_is_not_held_to_be_missing(tmp_path: Path) -> None:
+def test_on_gke_a_pool_without_nodes_is_not_reported_as_missing(tmp_path: Path) -> None:
     flavor = queueing("ResourceFlavor", "h100", {"nodeLabels": {"cloud.google.com/gke-nodepool": "h100"}})
     groups = [{"coveredResources": ["nvidia.com/gpu"], "flavors": [{"name": "h100", "resources": []}]}]
     queue = queueing("ClusterQueue", "a", {"resourceGroups": groups})
@@ -157,7 +157,7 @@ def test_on_gke_and_eks_a_pool_that_has_no_node_now_is_not_held_to_be_missing(tm
     assert not of_rule(on_gke, "flavor-matches-no-pool")
 
 
-def test_objects_with_findings_are_saved_as_they_would_be_written_for_lint_to_mend(tmp_path: Path) -> None:
+def test_objects_with_findings_are_saved_as_manifests_for_lint(tmp_path: Path) -> None:
     audited(Served([namespace("team-a"), deployment("web")]), tmp_path, "--save", str(tmp_path / "saved"))
 
     text = (tmp_path / "saved" / "apps_v1_Deployment_team-a_web.yaml").read_text()
@@ -166,7 +166,7 @@ def test_objects_with_findings_are_saved_as_they_would_be_written_for_lint_to_me
     assert "gpu-request-differs-from-limit" in again.output
 
 
-def test_a_folder_that_cannot_be_written_to_is_told(tmp_path: Path) -> None:
+def test_an_unwritable_folder_is_reported_before_lists_are_read(tmp_path: Path) -> None:
     (tmp_path / "taken").write_text("mine")
 
     served = Served([namespace("team-a"), deployment("web")])
@@ -177,12 +177,12 @@ def test_a_folder_that_cannot_be_written_to_is_told(tmp_path: Path) -> None:
     assert isinstance(ended.exception, ExplainedError)
     assert f"cannot be written to {tmp_path / 'taken' / 'deeper'}: " in ended.exception.problem
     assert ended.exception.remedy == f"name a folder; {tmp_path / 'taken'} is a file."
-    # Nobody waits for lists that come to nothing.
+    # The folder is checked first, so that no lists are read in vain.
     assert not served.asked
     assert (tmp_path / "taken").read_text() == "mine"
 
 
-def test_a_container_is_held_against_nodes_with_its_kind_of_device(tmp_path: Path) -> None:
+def test_a_container_is_compared_with_nodes_that_have_its_kind_of_device(tmp_path: Path) -> None:
     def asking(name: str, kind: str, count: int) -> dict[str, Any]:
         made = deployment(name)
         made["spec"]["template"]["spec"]["containers"][0]["resources"] = {"limits": {kind: str(count)}}
@@ -194,25 +194,25 @@ def test_a_container_is_held_against_nodes_with_its_kind_of_device(tmp_path: Pat
     ready = node("ready", "g6.12xlarge", {"eks.amazonaws.com/nodegroup": "l4"}, gpus=4)
     work = [asking("too-much", "nvidia.com/gpu", 8), asking("fits", "nvidia.com/gpu", 4), asking("neuron", "aws.amazon.com/neuron", 16)]
 
-    _, told = audited(Served([namespace("team-a"), booting, ready, neuron, *work]), tmp_path)
+    _, report = audited(Served([namespace("team-a"), booting, ready, neuron, *work]), tmp_path)
     _, boots = audited(Served([namespace("team-a"), booting, neuron, *work]), tmp_path)
 
-    [found] = of_rule(told, "gpu-container-above-maximum")
+    [found] = of_rule(report, "gpu-container-above-maximum")
     assert found["object"] == "apps/v1/Deployment/team-a/too-much"
     assert "no node that it may have has more than 4" in found["message"]
-    # What a node will offer that has only just come is not known yet.
+    # A node that has just started does not have its devices yet.
     assert not of_rule(boots, "gpu-container-above-maximum")
 
 
-def test_work_that_kueue_admitted_does_not_wait(tmp_path: Path) -> None:
+def test_admitted_work_is_not_in_the_wrong_queue(tmp_path: Path) -> None:
     local = queueing("LocalQueue", "gpus", {"clusterQueue": "q"}, namespace="team-a")
     groups = [{"coveredResources": ["cpu"], "flavors": [{"name": "f", "resources": [{"name": "cpu", "nominalQuota": "8"}]}]}]
     queue = queueing("ClusterQueue", "q", {"resourceGroups": groups})
     jobs = [queued_job("runs", suspend=False), queued_job("waits", suspend=True)]
 
-    _, told = audited(Served([namespace("team-a"), local, queue, *jobs]), tmp_path)
+    _, report = audited(Served([namespace("team-a"), local, queue, *jobs]), tmp_path)
 
-    assert [each["object"] for each in of_rule(told, "work-in-the-wrong-queue")] == ["batch/v1/Job/team-a/waits"]
+    assert [each["object"] for each in of_rule(report, "work-in-the-wrong-queue")] == ["batch/v1/Job/team-a/waits"]
 
 
 def test_kinds_of_own_rules_that_are_not_listed_are_named(tmp_path: Path) -> None:
@@ -222,16 +222,16 @@ def test_kinds_of_own_rules_that_are_not_listed_are_named(tmp_path: Path) -> Non
     rules = [rule("a", "Service"), rule("b", "networking.k8s.io/*"), rule("c", "apps/*"), rule("d", "Secret", "disabled")]
     (tmp_path / "rules.yaml").write_text(yaml.safe_dump({"own-rules": rules}))
 
-    _, told = audited(Served([namespace("team-a")]), tmp_path, "--config", str(tmp_path / "rules.yaml"))
+    _, report = audited(Served([namespace("team-a")]), tmp_path, "--config", str(tmp_path / "rules.yaml"))
 
-    assert told["summary"]["unlisted"] == ["Service", "networking.k8s.io/*"]
+    assert report["summary"]["unlisted"] == ["Service", "networking.k8s.io/*"]
 
 
-def test_a_suppression_of_a_rule_on_texts_is_no_mistake_on_a_cluster(tmp_path: Path) -> None:
+def test_a_suppression_of_a_text_rule_is_no_finding_on_a_cluster(tmp_path: Path) -> None:
     suppression = {"rule": "duplicate-key", "object": "*", "reason": "generated"}
     (tmp_path / "rules.yaml").write_text(yaml.safe_dump({"flexspot": {"suppressions": [suppression]}}))
 
-    _, told = audited(Served([namespace("team-a"), deployment("web")]), tmp_path, "--config", str(tmp_path / "rules.yaml"))
+    _, report = audited(Served([namespace("team-a"), deployment("web")]), tmp_path, "--config", str(tmp_path / "rules.yaml"))
 
-    assert told["findings"]
-    assert not of_rule(told, "suppression")
+    assert report["findings"]
+    assert not of_rule(report, "suppression")

@@ -1,4 +1,4 @@
-"""What a plan says will be billed is what the program declares, counted in the resources themselves."""
+"""The plan's billed items, compared with the resources that the program declares."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ both_on_eks = pytest.mark.parametrize("stack", ["dev-eks", "prod-eks"])
 
 
 def billed(stack: str, item: ServiceItem) -> list[int]:
-    """How many of something are always there, by part of the plan."""
+    """Return the permanent amounts of an item, by part of the plan."""
     return [each.least for each in plan_of(stack).spending.services if each.item is item]
 
 
@@ -25,13 +25,13 @@ def charged(charges: Any) -> dict[str, int]:
 
 
 def node_classes(declarations: Declarations) -> dict[str, dict[str, Any]]:
-    """The disk of each node class by its name."""
+    """Return the disk of each node class by name."""
     made = declarations.inputs_of("kubernetes:karpenter.k8s.aws/v1:EC2NodeClass")
     return {each["metadata"]["name"]: each["spec"]["blockDeviceMappings"][0]["ebs"] for each in made}
 
 
 def as_charges(disk: dict[str, Any]) -> dict[str, int]:
-    """What AWS bills of a gp3 volume: its GiB, and what goes beyond the 3,000 operations and 125 MiB/s that come with it."""
+    """Return AWS's charges for a gp3 volume: its GiB, and operations and throughput beyond the included 3,000 and 125 MiB/s."""
     gib = int(str(disk["volumeSize"]).removesuffix("Gi"))
     beyond = {"gp3-iops": disk.get("iops", 3000) - 3000, "gp3-mibps": disk.get("throughput", 125) - 125}
     return {"gp3-storage": gib} | {item: amount for item, amount in beyond.items() if amount}
@@ -46,13 +46,13 @@ def test_eks_is_billed_for_its_gateways_addresses_endpoints_key_and_cluster(stac
     assert billed(stack, ServiceItem.PUBLIC_ADDRESS) == [len(declarations.of("aws:ec2/eip:Eip"))]
     assert billed(stack, ServiceItem.KMS_KEY) == [len(declarations.of("aws:kms/key:Key"))]
     endpoints = [each for each in declarations.inputs_of("aws:ec2/vpcEndpoint:VpcEndpoint") if each["vpcEndpointType"] == "Interface"]
-    # The zones of the nodes, which have a public subnet each; the control plane's own subnets are beside them.
+    # Zones of nodes have one public subnet each. The control plane's subnets are separate.
     zones = sum(1 for each in declarations.inputs_of("aws:ec2/subnet:Subnet") if "kubernetes.io/role/elb" in each["tags"])
     assert billed(stack, ServiceItem.INTERFACE_ENDPOINT) == ([len(endpoints) * zones] if endpoints else [])
 
 
 @both_on_eks
-def test_the_nodes_of_eks_have_the_disks_that_are_billed(stack: str) -> None:
+def test_eks_nodes_have_the_billed_disks(stack: str) -> None:
     declarations, spending = as_shipped(stack), plan_of(stack).spending
     [group] = declarations.inputs_of("aws:eks/nodeGroup:NodeGroup")
     [template] = declarations.inputs_of("aws:ec2/launchTemplate:LaunchTemplate")
@@ -74,7 +74,7 @@ def test_the_nodes_of_eks_have_the_disks_that_are_billed(stack: str) -> None:
 
 
 @both_on_gke
-def test_gke_is_billed_for_its_cluster_and_nat_and_its_nodes_for_their_disks(stack: str) -> None:
+def test_gke_is_billed_for_its_cluster_its_nat_and_its_nodes_disks(stack: str) -> None:
     declarations, spending = as_shipped(stack), plan_of(stack).spending
     pools = {each["name"]: each for each in declarations.inputs_of("gcp:container/nodePool:NodePool")}
     system = pools.pop("system")

@@ -1,4 +1,4 @@
-"""`flexspot chargeback` as a person, a spreadsheet, a program and a browser meet it."""
+"""`flexspot chargeback` for a person, a spreadsheet, a program and a browser."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ def prometheus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Fake
         yield found
 
 
-def test_a_person_reads_the_sums_and_who_pays_what(prometheus: FakePrometheus) -> None:
+def test_text_shows_the_sums_and_each_teams_cost(prometheus: FakePrometheus) -> None:
     shown = reported(prometheus, *DAY, "--idle", "proportional")
 
-    for told in (
+    for words in (
         "2026-10-01 00:00 UTC to 2026-10-02 00:00 UTC (UTC), every 60 s; teams with GPUs of the same pool pay",
         "nodes: 183.44 USD",
         "GPU hours: 192.0, allocated 84.0 (44%)",
@@ -58,10 +58,10 @@ def test_a_person_reads_the_sums_and_who_pays_what(prometheus: FakePrometheus) -
         HOSTILE,
         "skypilot-catalog",
     ):
-        assert told in shown
+        assert words in shown
 
 
-def test_a_program_gets_money_as_text_and_lines_that_sum_to_the_nodes(prometheus: FakePrometheus) -> None:
+def test_json_has_money_as_text_and_lines_that_sum_to_the_nodes(prometheus: FakePrometheus) -> None:
     found = json.loads(reported(prometheus, *DAY, "--format", "json"))
 
     assert sum(Decimal(line["total_usd"]) for line in found["lines"]) == Decimal(found["node_usd"]) == Decimal("183.44")
@@ -70,7 +70,7 @@ def test_a_program_gets_money_as_text_and_lines_that_sum_to_the_nodes(prometheus
     assert found["opencost"] == {"nodes": 1, "opencost_usd": "192.00", "same_nodes_usd": "183.44"}
 
 
-def test_a_spreadsheet_sums_to_all_that_is_paid_and_runs_no_formula(prometheus: FakePrometheus, tmp_path: Path) -> None:
+def test_csv_sums_to_the_total_cost_and_contains_no_formula(prometheus: FakePrometheus, tmp_path: Path) -> None:
     (tmp_path / "storage.yaml").write_text("costs: [{team: vision, kind: egress, usd: '4.56'}]")
     out = tmp_path / "report.csv"
     reported(prometheus, *DAY, "--format", "csv", "--storage", tmp_path / "storage.yaml", "--out", out)
@@ -81,7 +81,7 @@ def test_a_spreadsheet_sums_to_all_that_is_paid_and_runs_no_formula(prometheus: 
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 
 
-def test_a_finance_tool_gets_a_focus_dataset_in_one_piece_that_sums_to_all_that_is_paid(prometheus: FakePrometheus, tmp_path: Path) -> None:
+def test_a_focus_dataset_is_written_completely_and_sums_to_the_total_cost(prometheus: FakePrometheus, tmp_path: Path) -> None:
     (tmp_path / "storage.yaml").write_text("costs: [{team: vision, kind: egress, usd: '4.56', cloud: aws}]")
     out = tmp_path / "focus.csv"
     out.write_text("the last month's")
@@ -94,7 +94,7 @@ def test_a_finance_tool_gets_a_focus_dataset_in_one_piece_that_sums_to_all_that_
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 
 
-def test_what_a_focus_dataset_leaves_out_is_told_on_standard_error_and_is_exit_code_1(prometheus: FakePrometheus) -> None:
+def test_omissions_of_a_focus_dataset_are_warnings_with_exit_code_1(prometheus: FakePrometheus) -> None:
     prometheus.month.node("new", 0, HOUR, machine="p9.48xlarge")
     arguments = ["chargeback", "report", "--prometheus", prometheus.url, *DAY, "--format", "focus", "--billing-account", "12-34"]
     result = CliRunner().invoke(app, arguments)
@@ -104,7 +104,7 @@ def test_what_a_focus_dataset_leaves_out_is_told_on_standard_error_and_is_exit_c
     assert {row["x_MachineType"] for row in csv.DictReader(io.StringIO(result.stdout))} == {"p4d.24xlarge"}
 
 
-def test_the_page_loads_and_runs_nothing_and_shows_names_as_they_are(prometheus: FakePrometheus, tmp_path: Path) -> None:
+def test_the_html_page_loads_nothing_and_escapes_names(prometheus: FakePrometheus, tmp_path: Path) -> None:
     out = tmp_path / "report.html"
     reported(prometheus, *DAY, "--format", "html", "--out", out)
     page = out.read_text()
@@ -117,7 +117,7 @@ def test_the_page_loads_and_runs_nothing_and_shows_names_as_they_are(prometheus:
     assert {"<svg", "<rect", "<table"} <= set(re.findall(r"<\w+", page))
 
 
-def test_markdown_mentions_nobody_and_breaks_no_table(prometheus: FakePrometheus) -> None:
+def test_markdown_contains_no_mention_and_breaks_no_table(prometheus: FakePrometheus) -> None:
     shown = reported(prometheus, *DAY, "--format", "markdown")
 
     assert "@everyone" not in shown
@@ -126,7 +126,7 @@ def test_markdown_mentions_nobody_and_breaks_no_table(prometheus: FakePrometheus
     assert all(re.fullmatch(r"\|( [^|]* \|)+", line) for line in tables)
 
 
-def test_what_is_missing_is_told_and_is_exit_code_1(prometheus: FakePrometheus) -> None:
+def test_missing_data_is_reported_with_exit_code_1(prometheus: FakePrometheus) -> None:
     prometheus.month.node("new", 0, HOUR, machine="p9.48xlarge")
     prometheus.misbehave = lambda _, fields: prometheus.right(fields, warnings=["one store is away"])
     shown = reported(prometheus, *DAY, code=1)
@@ -136,7 +136,7 @@ def test_what_is_missing_is_told_and_is_exit_code_1(prometheus: FakePrometheus) 
     assert "Prometheus warned, and data may be missing: one store is away" in shown
 
 
-def test_the_fee_of_auto_mode_is_counted_for_the_environments_that_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_fee_of_auto_mode_counts_for_the_named_environments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     month = Month()
     month.node("spot-1", 0, 24 * HOUR, labels={"flexspot.dev/environment": "auto"})
@@ -148,7 +148,7 @@ def test_the_fee_of_auto_mode_is_counted_for_the_environments_that_are_named(tmp
     assert "nodes: 183.44 USD" in not_counted
 
 
-def test_an_interrupted_report_goes_on_by_the_same_command_and_then_leaves_nothing(prometheus: FakePrometheus, tmp_path: Path) -> None:
+def test_an_interrupted_report_is_resumed_by_the_same_command_and_then_leaves_no_files(prometheus: FakePrometheus, tmp_path: Path) -> None:
     prometheus.misbehave = lambda number, _: refused(400, "bad_data", "broken") if number == 5 else None
     reported(prometheus, *DAY, code=1)
     assert list((tmp_path / "cache").rglob("*.json.gz"))
@@ -159,7 +159,7 @@ def test_an_interrupted_report_goes_on_by_the_same_command_and_then_leaves_nothi
     assert not list((tmp_path / "cache").rglob("*.json*"))
 
 
-def test_a_named_folder_is_kept_and_serves_the_next_report(prometheus: FakePrometheus, tmp_path: Path) -> None:
+def test_a_named_folder_is_kept_for_the_next_report(prometheus: FakePrometheus, tmp_path: Path) -> None:
     reported(prometheus, *DAY, "--resume-dir", tmp_path / "kept", "--idle", "central")
     asked = len(prometheus.asked)
     reported(prometheus, *DAY, "--resume-dir", tmp_path / "kept", "--idle", "proportional")
@@ -168,7 +168,7 @@ def test_a_named_folder_is_kept_and_serves_the_next_report(prometheus: FakeProme
 
 
 @pytest.mark.parametrize(
-    "arguments,code,told",
+    "arguments,code,message",
     [
         ((), 2, "give --month, or --from and --to"),
         (("--month", "2026-10", "--from", "2026-10-01"), 2, "given twice"),
@@ -183,5 +183,7 @@ def test_a_named_folder_is_kept_and_serves_the_next_report(prometheus: FakeProme
         (("--from", "2026-08-01", "--to", "2026-08-02"), 1, "knows of no node in 2026-08-01 to 2026-08-02"),
     ],
 )
-def test_what_cannot_be_done_is_told_with_what_to_do(prometheus: FakePrometheus, arguments: tuple[str, ...], code: int, told: str) -> None:
-    assert told in reported(prometheus, *arguments, code=code)
+def test_unusable_options_are_reported_with_what_to_do(
+    prometheus: FakePrometheus, arguments: tuple[str, ...], code: int, message: str
+) -> None:
+    assert message in reported(prometheus, *arguments, code=code)

@@ -1,4 +1,4 @@
-"""The workloads and users that cost most, as a person, a spreadsheet, a program and a browser meet them."""
+"""The workloads and users that cost most, in a terminal, a spreadsheet, a program and a browser."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def month() -> Month:
     return found
 
 
-def test_a_program_gets_rows_that_sum_to_what_each_team_pays() -> None:
+def test_json_rows_sum_to_each_teams_cost() -> None:
     report = report_data(month().report(IdlePolicy.PROPORTIONAL), top=1)
 
     teams = {each["team"]: each for each in report["by"]["team"]}
@@ -53,9 +53,7 @@ def test_a_program_gets_rows_that_sum_to_what_each_team_pays() -> None:
 
 
 @pytest.mark.slow
-def test_a_spreadsheet_gets_rows_that_sum_to_what_the_nodes_cost_and_runs_no_formula(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_csv_rows_sum_to_the_cost_of_the_nodes_and_contain_no_formula(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     with served(FakePrometheus(month())) as prometheus:
         rows = list(csv.DictReader(io.StringIO(reported(prometheus, *DAY, "--format", "consumers", "--top", "2"))))
@@ -71,19 +69,19 @@ def test_a_spreadsheet_gets_rows_that_sum_to_what_the_nodes_cost_and_runs_no_for
     assert {(row["team"], row["row"]) for row in rows} >= {("(central)", "idle"), ("(platform)", "platform")}
 
 
-def test_a_person_reads_who_cost_most_what_is_left_over_and_what_was_idle() -> None:
+def test_text_shows_the_most_expensive_consumers_the_rest_and_idle_gpus() -> None:
     report = month().report(IdlePolicy.PROPORTIONAL)
     shown, marked, page = document(report, 2).text(), document(report, 2).markdown(), report_html(report)
 
-    for told in ("workloads that cost most", "users that cost most", "Job ns-vision/big", "(1 more)", "(idle GPUs)", "(no user)"):
-        assert told in shown
-        assert told in marked
+    for words in ("workloads that cost most", "users that cost most", "Job ns-vision/big", "(1 more)", "(idle GPUs)", "(no user)"):
+        assert words in shown
+        assert words in marked
     assert "users that cost most" in page
     assert "<img" not in page
     assert "&lt;img src=x onerror=alert(1)&gt;" in page
 
 
-def test_where_no_pod_says_for_whom_it_is_there_is_no_table_of_users() -> None:
+def test_without_user_labels_there_is_no_table_of_users() -> None:
     unlabelled = Month()
     unlabelled.node("spot-1", 0, 24 * HOUR)
     unlabelled.pod("big", "spot-1", 0, 12 * HOUR, gpus=4)

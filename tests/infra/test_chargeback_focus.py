@@ -1,4 +1,4 @@
-"""The dataset of `--format focus`: it sums to the report to the cent, breaks no rule of FOCUS 1.2, and the rules can be broken."""
+"""The dataset of `--format focus`: it sums to the report to the cent, and follows FOCUS 1.2. Its checker finds violations."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def total(rows: list[Row], column: str) -> Decimal:
 
 
 def mixed_month() -> Month:
-    """Spot and reserved GPUs of two regions, of which a half is had, a node without GPUs, and one without a price."""
+    """Return a month with half-used Spot and reserved GPUs in two regions, a node without GPUs, and one without a price."""
     month = Month(hours=48)
     month.node("spot-1", 0, 36 * HOUR)
     month.node("spot-2", 0, 7 * HOUR + 60, region="us-west-2")
@@ -58,7 +58,7 @@ def mixed_month() -> Month:
 
 
 def mixed_report(policy: IdlePolicy = IdlePolicy.CENTRAL) -> Report:
-    """With what a contract says: a price of reservations, a discount, and twice as many machines as are ever there."""
+    """Return its report with a contract: a price of reservations, a discount, and twice as many machines as ever exist."""
     row = {"capacity_type": "reserved", "usd_per_hour": "38.015", "source": "contract", "machine": "p5.48xlarge", "region": "us-east-1"}
     own = contract_file(prices=[row], discounts=[{"capacity_type": "on-demand", "percent": "12"}], commitments=[P5])
     return replace(mixed_month().report(policy, own=own), extra=(STORAGE, EGRESS))
@@ -78,7 +78,7 @@ PLANS = [
 
 
 def planned_report(policy: IdlePolicy = IdlePolicy.CENTRAL, auto_mode: frozenset[str] = frozenset()) -> Report:
-    """The mixed month with a machine on demand for a part of it, of which a commitment of US dollars an hour pays a part."""
+    """Return the mixed month with an on-demand machine for a part of it. A commitment of US dollars an hour pays a part of that."""
     month = mixed_month()
     auto = {"flexspot.dev/environment": "auto"}
     month.node("a100-1", 5 * HOUR, 29 * HOUR + 120, bought="on-demand", pool="a100", labels=auto)
@@ -98,15 +98,15 @@ PLANNED = [*(pytest.param(each, policy, id=f"{each.__name__}-{policy}") for each
 
 
 @pytest.mark.parametrize("policy", IdlePolicy)
-def test_every_row_keeps_the_rules_and_all_sum_to_what_the_report_says(policy: IdlePolicy) -> None:
+def test_every_row_follows_the_rules_and_all_sum_to_the_report(policy: IdlePolicy) -> None:
     report = mixed_report(policy)
     rows = rows_of(report)
 
     assert broken(COLUMNS, rows) == []
     assert total(rows, "EffectiveCost") == total(rows, "BilledCost") == report.node_usd + report.extra_usd
-    # The product of quantity and price has more digits than cents; all together they are within half a cent of the exact sum.
+    # A product of quantity and price has more digits than cents. The sum of all is within half a cent of the exact sum.
     assert abs(total(rows, "ContractedCost") - report.node_usd - report.extra_usd) < Decimal("0.0051")
-    # No row is a cent off what its quantity costs.
+    # Each row is less than a cent off the cost of its quantity.
     assert all(abs(Decimal(row["EffectiveCost"]) - Decimal(row["ContractedCost"])) < Decimal("0.01") + Decimal("1e-6") for row in rows)
     for line in report.lines:
         assert sum(each.usd for each in report.charges if each.line == line.key) == line.totals.usd
@@ -119,12 +119,12 @@ def test_every_row_keeps_the_rules_and_all_sum_to_what_the_report_says(policy: I
     assert float(had_hours) < float(gpu_hours) < report.gpu_seconds / HOUR, "with the idle ones, without those that have no price"
 
 
-def held_against_itself(report: Report, folder: Path) -> Reconciliation:
-    """The report's JSON against its own dataset, as if that were the cloud's bill."""
-    bill, told = folder / "focus.csv", folder / "report.json"
+def reconciled_with_itself(report: Report, folder: Path) -> Reconciliation:
+    """Compare the report's JSON with its own dataset, as if that were the cloud's bill."""
+    bill, saved = folder / "focus.csv", folder / "report.json"
     bill.write_text(report_focus(report, "123456789012"))
-    told.write_text(report_json(report))
-    month = read_report(told)
+    saved.write_text(report_json(report))
+    month = read_report(saved)
     billed = Bill(month.period.start, month.period.end)
     for row in read_bill(bill, {}):
         billed.add(row)
@@ -132,10 +132,10 @@ def held_against_itself(report: Report, folder: Path) -> Reconciliation:
 
 
 @pytest.mark.parametrize("policy", IdlePolicy)
-def test_held_against_the_report_as_if_it_were_a_bill_the_dataset_leaves_nothing_unexplained(policy: IdlePolicy, tmp_path: Path) -> None:
-    """By `flexspot chargeback reconcile`, which knows FOCUS from the clouds' own exports and the report from its JSON alone."""
+def test_reconciling_the_dataset_with_its_report_leaves_nothing_unexplained(policy: IdlePolicy, tmp_path: Path) -> None:
+    """Uses `flexspot chargeback reconcile`, which reads FOCUS as the clouds export it, and the report's JSON."""
     report = mixed_report(policy)
-    found = held_against_itself(report, tmp_path)
+    found = reconciled_with_itself(report, tmp_path)
 
     assert (found.report_usd, found.bill_usd) == (report.node_usd, report.node_usd + report.extra_usd)
     assert {reason for reason, usd in found.by_reason.items() if usd} == {Reason.SERVICE}, "storage and egress"
@@ -144,7 +144,7 @@ def test_held_against_the_report_as_if_it_were_a_bill_the_dataset_leaves_nothing
 
 
 @pytest.mark.parametrize("made,policy", PLANNED)
-def test_commitments_of_dollars_are_rows_that_keep_the_rules_and_bill_what_is_paid(made: Any, policy: IdlePolicy, tmp_path: Path) -> None:
+def test_spend_commitments_are_rows_that_follow_the_rules_and_bill_the_paid_amount(made: Any, policy: IdlePolicy, tmp_path: Path) -> None:
     report: Report = made(policy)
     rows = rows_of(report)
 
@@ -155,7 +155,7 @@ def test_commitments_of_dollars_are_rows_that_keep_the_rules_and_bill_what_is_pa
     assert (fee["EffectiveCost"], fee["PricingQuantity"], fee["ContractedUnitPrice"]) == ("0", "48", "9.5")
     used, unused = ([row for row in rows if row["CommitmentDiscountStatus"] == each] for each in ("Used", "Unused"))
     assert {row["x_MachineType"] for row in used} == {"p4d.24xlarge", "m6i.xlarge"}
-    # Each row is rounded by itself, as is the fee: all together they are less than a cent for each row off.
+    # Each row is rounded by itself, as is the fee. In total, they are less than a cent per row off.
     for rows_of_status, usd in ((used, spent.used_usd), (unused, spent.unused_usd)):
         assert abs(total(rows_of_status, "CommitmentDiscountQuantity") - usd) < Decimal("0.011")
     assert Decimal(fee["CommitmentDiscountQuantity"]) == spent.committed_usd == Decimal("456.00")
@@ -164,13 +164,13 @@ def test_commitments_of_dollars_are_rows_that_keep_the_rules_and_bill_what_is_pa
     fees = Decimal(0) if made is planned_report else total(on_demand, "BilledCost")
     assert (fees > 0) is (made is with_fee)
     assert {row["BilledCost"] for row in used if row not in on_demand} == {"0.00"}
-    # Before and after the change of the price; what the commitment pays for is at on-demand prices in what was agreed.
+    # One price before and one after the change. Covered usage has on-demand prices in the contracted columns.
     prices = {Decimal(row["ContractedUnitPrice"]) for row in on_demand}
     assert len(prices) == 2
     assert {row["PricingCategory"] for row in rows if row["x_CapacityType"] == "on-demand"} == {"Committed", "Standard"}
     assert {row["PricingCategory"] for row in rows if row["x_CapacityType"] == "spot"} == {"Dynamic"}
 
-    found = held_against_itself(report, tmp_path)
+    found = reconciled_with_itself(report, tmp_path)
     assert found.bill_usd == report.node_usd + report.extra_usd
     assert found.bill_usd == found.report_usd + sum(found.by_reason.values(), Decimal(0))
     assert found.by_reason[Reason.COMMITMENT] > 0
@@ -179,7 +179,7 @@ def test_commitments_of_dollars_are_rows_that_keep_the_rules_and_bill_what_is_pa
 
 
 @pytest.mark.parametrize("policy", IdlePolicy)
-def test_credits_are_rows_of_their_category_that_take_off_what_the_report_says(policy: IdlePolicy, tmp_path: Path) -> None:
+def test_credits_are_rows_that_subtract_the_reports_amount(policy: IdlePolicy, tmp_path: Path) -> None:
     month, prices = mixed_month(), PriceTimes()
     row = {"name": "research", "usd": "77.77", "cloud": "aws", "source": "the console on 2026-11-02"}
     granted = [Credit.model_validate({**row, "start": "2026-10-01T06:00:00Z", "capacity_types": ["spot"]})]
@@ -193,11 +193,11 @@ def test_credits_are_rows_of_their_category_that_take_off_what_the_report_says(p
     assert total(rows, "EffectiveCost") == total(rows, "BilledCost") == report.paid_usd
     assert {row["ContractedUnitPrice"] for row in taken} == {row["ConsumedQuantity"] for row in taken} == {""}
 
-    found = held_against_itself(report, tmp_path)
+    found = reconciled_with_itself(report, tmp_path)
     assert {reason: usd for reason, usd in found.by_reason.items() if usd} == {Reason.CREDIT: Decimal("-77.77")}
 
 
-def test_rows_say_how_a_machine_was_bought_and_for_what() -> None:
+def test_rows_have_the_capacity_type_and_the_use_of_a_machine() -> None:
     rows = {(row["x_MachineType"], row["RegionId"], row["x_ChargeKind"]): row for row in rows_of(mixed_report())}
 
     spot = rows["p4d.24xlarge", "us-east-1", "allocated"]
@@ -208,7 +208,7 @@ def test_rows_say_how_a_machine_was_bought_and_for_what() -> None:
     assert json.loads(spot["Tags"]) == {"team": "vision", "project": "segmentation", "workload_type": "training", "pool": "a100-spot"}
     assert json.loads(spot["SkuPriceDetails"]) == {"InstanceType": "p4d.24xlarge", "CoreCount": 96, "GpuCount": 8}
     assert (spot["SkuId"], spot["SkuPriceId"]) == ("us-east-1/p4d.24xlarge", "us-east-1/p4d.24xlarge/spot")
-    # On demand 12 % are off; the list is the cloud's own.
+    # The discount of 12 % is for on-demand; the list price is the cloud's own.
     assert Decimal(spot["ListUnitPrice"]) == Decimal("21.957642")
     used, unused = rows["p5.48xlarge", "us-east-1", "allocated"], rows["p5.48xlarge", "us-east-1", "unused"]
     assert used["CapacityReservationId"] == unused["CapacityReservationId"] == "reserved/us-east-1/p5.48xlarge/h100"
@@ -222,7 +222,7 @@ def test_rows_say_how_a_machine_was_bought_and_for_what() -> None:
     assert {row["BillingPeriodStart"] for row in rows.values()} == {spot["ChargePeriodStart"]} == {"2026-10-01T00:00:00Z"}
 
 
-def test_idle_gpus_that_another_pool_pays_for_stay_where_they_were() -> None:
+def test_idle_gpus_that_another_pool_pays_for_keep_their_own_pool() -> None:
     month = Month()
     month.node("spot-1", 0, 10 * HOUR)
     month.node("h100-1", 0, 10 * HOUR, machine="p5.48xlarge", bought="reserved", pool="h100")
@@ -233,7 +233,7 @@ def test_idle_gpus_that_another_pool_pays_for_stay_where_they_were() -> None:
     assert (row["x_NodePool"], row["x_MachineType"], row["CapacityReservationStatus"]) == ("h100", "p5.48xlarge", "Used")
 
 
-def test_costs_of_storage_and_traffic_are_rows_and_no_text_is_a_formula() -> None:
+def test_storage_and_traffic_are_rows_and_no_text_is_a_formula() -> None:
     storage, egress = rows_of(mixed_report())[-2:]
 
     assert (storage["ServiceCategory"], storage["EffectiveCost"], storage["ListUnitPrice"]) == ("Storage", "120.50", "120.5")
@@ -244,7 +244,7 @@ def test_costs_of_storage_and_traffic_are_rows_and_no_text_is_a_formula() -> Non
         assert not [value for value in row.values() if value.startswith(("=", "+", "-", "@"))]
 
 
-def test_a_cost_of_which_no_cloud_is_known_is_refused_until_it_has_one() -> None:
+def test_a_cost_without_a_known_cloud_is_refused() -> None:
     month = Month()
     month.node("spot-1", 0, HOUR)
     month.node("l4-1", 0, HOUR, gpus=1, machine="g2-standard-4", region="us-central1")

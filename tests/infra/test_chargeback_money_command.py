@@ -1,4 +1,4 @@
-"""`flexspot chargeback` with prices that change, a commitment of US dollars an hour and a credit, as the guide has them written."""
+"""`flexspot chargeback` with changing prices, a commitment of US dollars an hour and a credit, in the format of the guide."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ credits:
 
 
 @pytest.mark.slow
-def test_a_day_with_all_three_comes_to_what_it_comes_to_by_hand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a node on demand, all of which one team has."""
+def test_a_day_with_all_three_costs_the_amount_calculated_by_hand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One on-demand node, which one team uses completely."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     month = Month()
     month.node("od-1", 0, 24 * HOUR, bought="on-demand", pool="a100")
@@ -52,7 +52,7 @@ def test_a_day_with_all_three_comes_to_what_it_comes_to_by_hand(tmp_path: Path, 
     with served(FakePrometheus(month)) as prometheus:
         found, shown = json.loads(reported(prometheus, *DAY, *files, "--format", "json")), reported(prometheus, *DAY, *files)
 
-    # 20 hours at 15, of which the machine uses 10; then 4 hours at 24. Of 1.75 hours at 10 and these the credit takes 100.
+    # 20 hours at 15, of which the machine uses 10, then 4 hours at 24. The credit pays 100 of the last 5.75 hours' cost.
     assert (found["node_usd"], found["credit_usd"]) == ("396.00", "100.00")
     assert [each["unused_usd"] for each in found["spend_commitments"]] == ["100.00"]
     assert [(each["from"], each["usd_per_hour"]) for each in found["price_changes"]] == [("2026-10-01T12:30:00Z", "24")]
@@ -60,11 +60,11 @@ def test_a_day_with_all_three_comes_to_what_it_comes_to_by_hand(tmp_path: Path, 
         "vision": Decimal("296.00"),
         "(central)": Decimal("100.00"),
     }
-    for told in ("committed, and not used: 100.00 of 300.00 USD", "credits: -100.00 of 100.00 USD", "left to pay: 296.00 USD"):
-        assert told in shown
+    for line_of_report in ("committed, and not used: 100.00 of 300.00 USD", "credits: -100.00 of 100.00 USD", "left to pay: 296.00 USD"):
+        assert line_of_report in shown
 
 
-def test_what_the_guide_has_written_can_be_used() -> None:
+def test_examples_of_the_guide_are_valid() -> None:
     guide = (Path(__file__).resolve().parents[2] / "docs" / "guides" / "chargeback.md").read_text()
     blocks = [re.sub(r"(?m)^    ", "", each) for each in re.findall(r"(?m)(?:^    .*\n)+", guide)]
     written = {

@@ -1,4 +1,4 @@
-"""Reading Prometheus: in slices, again after failures, from disk after an interruption, and never repeating what is secret."""
+"""Reading Prometheus in slices, with retries, from disk after an interruption, and without printing secrets."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 
-SECRET = "s3cr3t-t0ken"  # noqa: S105 -- to be found nowhere
+SECRET = "s3cr3t-t0ken"  # noqa: S105 -- a made-up value
 
 NODES = queries()[0]
 
@@ -48,7 +48,7 @@ def reading(fake: FakePrometheus, folder: Path, *, step: int = 60, largest_reply
 
 
 def allocated(found: PeriodReader, fake: FakePrometheus) -> float:
-    """GPU hours."""
+    """Return the allocated GPU hours."""
     ledger = Ledger(fake.month.period, found.step)
     for answers in found.slices(fake.month.period, queries()):
         ledger.take(answers)
@@ -63,14 +63,14 @@ def failure(fake: FakePrometheus, folder: Path, **how: int) -> ExplainedError:
     return caught.value
 
 
-def test_a_period_is_read_in_slices_of_a_day_each_query_once(fake: FakePrometheus, tmp_path: Path) -> None:
+def test_a_period_is_read_once_in_slices_of_a_day(fake: FakePrometheus, tmp_path: Path) -> None:
     assert allocated(reading(fake, tmp_path), fake) == 28 * 4
 
     start = fake.month.period.start
     assert fake.slices == {(start, start + 24 * HOUR - 1), (start + 24 * HOUR, start + 30 * HOUR - 1)}
     assert len(fake.asked) == 2 * len(Question)
     assert fake.headers[0]["authorization"] == f"Bearer {SECRET}"
-    # The kept answers hold nothing secret.
+    # The kept answers contain no secret.
     assert not [path for path in tmp_path.iterdir() if SECRET.encode() in path.read_bytes()]
 
 
@@ -82,16 +82,14 @@ def test_a_period_is_read_in_slices_of_a_day_each_query_once(fake: FakePrometheu
         refused(400, "bad_data", "exceeded maximum resolution of 11,000 points per timeseries"),
     ],
 )
-def test_a_slice_that_is_too_much_is_halved_until_it_is_not(fake: FakePrometheus, tmp_path: Path, too_much: Reply) -> None:
+def test_a_slice_that_is_too_large_is_halved_repeatedly(fake: FakePrometheus, tmp_path: Path, too_much: Reply) -> None:
     fake.misbehave = lambda _, fields: too_much if int(fields["end"]) - int(fields["start"]) > 4 * HOUR else None
 
     assert allocated(reading(fake, tmp_path), fake) == 28 * 4
     assert max(end - start for start, end in fake.slices if end - start <= 4 * HOUR) == 3 * HOUR - 1
 
 
-def test_a_reply_that_is_too_large_is_not_read_to_its_end_and_one_moment_that_is_too_large_is_told(
-    fake: FakePrometheus, tmp_path: Path
-) -> None:
+def test_a_large_reply_is_halved_and_a_single_moment_that_is_too_large_is_reported(fake: FakePrometheus, tmp_path: Path) -> None:
     assert allocated(reading(fake, tmp_path / "a", largest_reply=20_000), fake) == 28 * 4
 
     error = failure(fake, tmp_path / "b", largest_reply=80)
@@ -100,14 +98,14 @@ def test_a_reply_that_is_too_large_is_not_read_to_its_end_and_one_moment_that_is
 
 
 @pytest.mark.parametrize("status", [429, 503])
-def test_what_may_pass_is_tried_again(fake: FakePrometheus, tmp_path: Path, status: int) -> None:
+def test_temporary_failures_are_retried(fake: FakePrometheus, tmp_path: Path, status: int) -> None:
     fake.misbehave = lambda number, _: (status, "text/html", b"<html>try later</html>") if number % 3 else None
 
     assert allocated(reading(fake, tmp_path), fake) == 28 * 4
 
 
 @pytest.mark.parametrize(
-    "reply,told",
+    "reply,message",
     [
         ((200, "text/html", b"<html><head><title>Log in\n to Grafana</title>"), "a page titled 'Log in to Grafana'"),
         ((404, "", b""), "no content type"),
@@ -125,16 +123,16 @@ def test_what_may_pass_is_tried_again(fake: FakePrometheus, tmp_path: Path, stat
         ((502, "text/html", b"<title>Bad gateway</title>"), "a page titled 'Bad gateway'"),
     ],
 )
-def test_what_is_no_answer_is_told_for_what_it_is(fake: FakePrometheus, tmp_path: Path, reply: Reply, told: str) -> None:
+def test_an_unusable_answer_is_described(fake: FakePrometheus, tmp_path: Path, reply: Reply, message: str) -> None:
     fake.misbehave = lambda _, __: reply
 
-    assert told in str(failure(fake, tmp_path))
+    assert message in str(failure(fake, tmp_path))
 
 
-def test_a_server_that_never_answered_is_not_waited_for_and_one_that_did_is() -> None:
+def test_only_a_server_that_answered_before_is_waited_for() -> None:
     waits: list[float] = []
     nothing = json.dumps({"status": "success", "data": {"resultType": "matrix", "result": []}}).encode()
-    # Or the open connection would be served on.
+    # Otherwise the open connection would still be served.
     with serving(lambda _: HttpReply(200, nothing, headers={"Connection": "close"})) as url:
         client = PrometheusClient(access_to(url), wait=waits.append)
         client.query_range(NODES, 0, HOUR, 60)
@@ -146,7 +144,7 @@ def test_a_server_that_never_answered_is_not_waited_for_and_one_that_did_is() ->
         assert (waits, caught.value.exit_code) == (waited, ExitCode.UNMET)
 
 
-def test_warnings_are_kept_each_once_also_over_an_interruption(fake: FakePrometheus, tmp_path: Path) -> None:
+def test_warnings_are_kept_once_across_interruptions(fake: FakePrometheus, tmp_path: Path) -> None:
     fake.misbehave = lambda _, fields: fake.right(fields, warnings=["no store matched for this query"])
     for _ in range(2):
         found = reading(fake, tmp_path)
@@ -154,7 +152,7 @@ def test_warnings_are_kept_each_once_also_over_an_interruption(fake: FakePrometh
         assert list(found.warnings) == ["no store matched for this query"]
 
 
-def test_an_interrupted_report_goes_on_where_it_was(fake: FakePrometheus, tmp_path: Path) -> None:
+def test_an_interrupted_report_is_resumed(fake: FakePrometheus, tmp_path: Path) -> None:
     fake.misbehave = lambda number, _: refused(400, "bad_data", "broken") if number == 15 else None
     failure(fake, tmp_path)
     fake.misbehave = lambda _, __: None
@@ -165,7 +163,7 @@ def test_an_interrupted_report_goes_on_where_it_was(fake: FakePrometheus, tmp_pa
     assert len(fake.asked) == 15 + 14
 
 
-def test_a_kept_answer_that_was_changed_or_cut_is_asked_for_again(fake: FakePrometheus, tmp_path: Path) -> None:
+def test_a_damaged_kept_answer_is_requested_again(fake: FakePrometheus, tmp_path: Path) -> None:
     allocated(reading(fake, tmp_path), fake)
     kept = sorted(tmp_path.glob("allocations-*.json.gz"))
     kept[0].write_bytes(kept[0].read_bytes()[:-9])
@@ -179,26 +177,26 @@ def test_a_kept_answer_that_was_changed_or_cut_is_asked_for_again(fake: FakeProm
     assert reading(fake, tmp_path).kept.find(NODES, fake.month.period.start, fake.month.period.start + 24 * HOUR) is None
 
 
-def test_a_folder_of_other_questions_is_not_mixed_in(fake: FakePrometheus, tmp_path: Path) -> None:
+def test_a_folder_with_answers_to_other_questions_is_refused(fake: FakePrometheus, tmp_path: Path) -> None:
     allocated(reading(fake, tmp_path), fake)
     with pytest.raises(ExplainedError, match="answers to other questions"):
         reading(fake, tmp_path, step=30)
 
 
-def test_what_may_still_change_is_not_kept(fake: FakePrometheus, tmp_path: Path) -> None:
+def test_answers_that_may_still_change_are_not_kept(fake: FakePrometheus, tmp_path: Path) -> None:
     allocated(reading(fake, tmp_path, now=fake.month.period.end + 60), fake)
 
     assert len(list(tmp_path.glob("*.json.gz"))) == len(Question)
 
 
-def test_a_folder_that_cannot_be_written_is_told(fake: FakePrometheus, tmp_path: Path) -> None:
+def test_an_unwritable_resume_folder_is_reported(fake: FakePrometheus, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
 
     assert "--resume-dir" in failure(fake, tmp_path / "file" / "below").remedy
 
 
 @pytest.mark.parametrize(
-    "options,told",
+    "options,message",
     [
         ({"url": "prometheus:9090"}, "not the address"),
         ({"url": "https://host:99999"}, "not an address"),
@@ -212,20 +210,20 @@ def test_a_folder_that_cannot_be_written_is_told(fake: FakePrometheus, tmp_path:
         ({"token_env": "FLEXSPOT_TEST_TOKEN", "headers": ["authorization: Basic eA=="]}, "both given"),
     ],
 )
-def test_access_that_cannot_work_is_refused_without_telling_a_secret(
-    options: dict[str, object], told: str, monkeypatch: pytest.MonkeyPatch
+def test_unusable_access_options_are_refused_without_printing_a_secret(
+    options: dict[str, object], message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FLEXSPOT_TEST_TOKEN", SECRET)
     monkeypatch.setenv("FLEXSPOT_TEST_TWO", f"{SECRET} {SECRET}")
     with pytest.raises(ExplainedError) as caught:
         access_to(**({"url": "https://host"} | options))  # pyrefly: ignore[bad-argument-type] -- as a table has them
 
-    assert told in caught.value.problem
+    assert message in caught.value.problem
     assert SECRET not in str(caught.value)
     assert caught.value.exit_code is ExitCode.BAD_USAGE
 
 
-def test_a_token_comes_from_a_file_or_the_environment_and_is_not_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_token_is_read_from_a_file_or_the_environment_and_not_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "token").write_text(f"{SECRET}\n")
     monkeypatch.setenv("FLEXSPOT_TEST_TOKEN", SECRET)
     for found in (
@@ -237,7 +235,7 @@ def test_a_token_comes_from_a_file_or_the_environment_and_is_not_shown(tmp_path:
         assert SECRET not in repr(found)
 
 
-def test_a_server_is_trusted_only_by_an_authority_that_is_given(tmp_path: Path) -> None:
+def test_a_server_is_trusted_only_by_the_given_authority(tmp_path: Path) -> None:
     month = Month()
     month.node("n1", 0, 24 * HOUR)
     ca, context = certificate(tmp_path)
@@ -252,7 +250,7 @@ def test_a_server_is_trusted_only_by_an_authority_that_is_given(tmp_path: Path) 
     assert len(fake.asked) == 1
 
 
-def test_a_file_that_is_no_certificate_is_refused(tmp_path: Path) -> None:
+def test_a_file_without_a_certificate_is_refused(tmp_path: Path) -> None:
     (tmp_path / "ca.pem").write_text("no certificate")
     with pytest.raises(ExplainedError, match="no usable certificate"):
         PrometheusClient(access_to("https://host", ca=tmp_path / "ca.pem"))

@@ -1,4 +1,4 @@
-"""`flexspot chargeback rules`: a rules file on stdout, and what is said of a label that is none."""
+"""`flexspot chargeback rules`: a rules file on standard output, and rejected labels."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from flexspot.capacity.telemetry import rule_groups, rules_spec
 from flexspot.infra.cli.app import app
 
 
-def test_the_rules_are_printed_as_a_file_for_prometheus_about_the_part_with_the_labels() -> None:
+def test_rules_are_printed_as_a_prometheus_file_for_the_given_labels() -> None:
     every = CliRunner().invoke(app, ["chargeback", "rules"])
     part = CliRunner().invoke(app, ["chargeback", "rules", "--label", "cluster=prod", "--label", "region=eu=1"])
 
@@ -19,7 +19,7 @@ def test_the_rules_are_printed_as_a_file_for_prometheus_about_the_part_with_the_
 
 
 @pytest.mark.parametrize("label", ["cluster", "cluster=", "=prod", "my-cluster=prod", "1st=prod"])
-def test_a_label_that_prometheus_would_not_take_is_bad_usage(label: str) -> None:
+def test_a_label_that_prometheus_rejects_is_bad_usage(label: str) -> None:
     result = CliRunner().invoke(app, ["chargeback", "rules", "--label", label])
 
     assert result.exit_code == 2

@@ -1,6 +1,6 @@
-"""Nothing that Kubernetes, a cloud or a chart makes by itself is declared by a stack: creating it would fail, or take it over.
+"""No stack declares what Kubernetes, a cloud or a chart creates by itself: creating it would fail, or take it over.
 
-The list is tests/cluster_made.yaml, with sources; tests/lab/test_cluster_made_objects.py holds its part about Kubernetes against a server.
+The list is tests/cluster_made.yaml, with sources. tests/lab/test_cluster_made_objects.py tests its part about Kubernetes against a server.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ LOG_GROUP = "aws:cloudwatch/logGroup:LogGroup"
 ENTRY = "aws:eks/accessEntry:AccessEntry"
 
 
-def made_by_others(declarations: Declarations) -> dict[str, str]:
-    """What is declared and on the list, with who makes it; what has a reason on the list to be declared all the same is not among it."""
+def created_by_others(declarations: Declarations) -> dict[str, str]:
+    """Return declared objects that are on the list, with their creator. Objects with a reason on the list are excluded."""
     found: dict[str, str] = {}
     for key, each in declarations.made.items():
         if "kind" in each.inputs and each.type.startswith("kubernetes:"):
@@ -37,22 +37,22 @@ def made_by_others(declarations: Declarations) -> dict[str, str]:
             if maker := maker_of(each.inputs["kind"], metadata["name"], metadata.get("namespace", "")):
                 found[key] = maker
         for row in cluster_made().resources:
-            if row.holds(each.type, each.inputs) and row.unless is None and not is_waited_for(key, row.unless_before, declarations):
+            if row.holds(each.type, each.inputs) and row.unless is None and not is_awaited(key, row.unless_before, declarations):
                 found[key] = row.maker
     return found
 
 
-def is_waited_for(key: str, kind: str | None, declarations: Declarations) -> bool:
+def is_awaited(key: str, kind: str | None, declarations: Declarations) -> bool:
     return kind is not None and any(key in declarations.waits_for(f"{kind} {each.name}") for each in declarations.of(kind))
 
 
 @each_stack
 def test_no_stack_declares_what_is_made_without_it(stack: str) -> None:
-    assert made_by_others(as_shipped(stack)) == {}
+    assert created_by_others(as_shipped(stack)) == {}
 
 
 @each_stack
-def test_charts_go_into_namespaces_that_they_make_or_that_are_there(stack: str) -> None:
+def test_charts_are_installed_into_namespaces_that_exist_or_that_they_create(stack: str) -> None:
     declarations = as_shipped(stack)
     spaces = {each["metadata"]["name"] for each in declarations.inputs_of("kubernetes:core/v1:Namespace")}
 
@@ -63,7 +63,7 @@ def test_charts_go_into_namespaces_that_they_make_or_that_are_there(stack: str) 
 
 
 @each_eks_stack
-def test_the_log_group_is_there_before_eks_would_make_one_that_keeps_everything(stack: str) -> None:
+def test_the_log_group_exists_before_eks_would_create_one_without_expiry(stack: str) -> None:
     declarations = as_shipped(stack)
     [group], [cluster] = declarations.of(LOG_GROUP), declarations.of(CLUSTER)
 
@@ -72,12 +72,12 @@ def test_the_log_group_is_there_before_eks_would_make_one_that_keeps_everything(
 
 
 @each_eks_stack
-def test_access_entries_are_for_roles_that_eks_makes_none_for(stack: str) -> None:
+def test_access_entries_are_only_for_roles_without_an_entry_by_eks(stack: str) -> None:
     declarations = as_shipped(stack)
     [nodes] = declarations.of("aws:eks/nodeGroup:NodeGroup")
     of_nodes = {each for each in nodes.after if each.startswith("aws:iam/role:")}
 
-    # The entry of a managed node group's role is EKS's own. A role that is given as an ARN cannot be one that the stack makes.
+    # EKS creates the entry of a managed node group's role. A role that is given as an ARN cannot be one that the stack creates.
     assert of_nodes
     assert [entry.name for entry in declarations.of(ENTRY) if entry.after & of_nodes] == []
 
@@ -86,7 +86,7 @@ def test_access_entries_are_for_roles_that_eks_makes_none_for(stack: str) -> Non
     "name",
     ["default", "kube-public", "kueue-system", "gke-managed-cim", "gke-gmp-system", "gmp-public", "gkebackup", "flexspot-measurement"],
 )
-def test_no_team_may_have_a_namespace_that_is_made_without_it(name: str) -> None:
+def test_a_team_cannot_have_a_namespace_that_others_create(name: str) -> None:
     settings = shipped("dev-gke")
     settings["teams"][0]["name"] = name
 

@@ -1,4 +1,4 @@
-"""The Kubernetes provider of a stack: one, with the same settings everywhere, whatever the environment says."""
+"""The Kubernetes provider of a stack: only one, with the same settings in any environment."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ PROVIDER = "pulumi:providers:kubernetes"
 
 SHIPPED = tuple(sorted(path.name.split(".")[1] for path in STACKS.glob("Pulumi.*.yaml")))
 
-# How a provider's settings are sent: as JSON in a text.
+# A provider's settings are sent as JSON text.
 SETTINGS = {
     "enableServerSideApply": "true",
     "enablePatchForce": "true",
@@ -20,10 +20,10 @@ SETTINGS = {
 
 
 @pytest.mark.parametrize("stack", SHIPPED)
-def test_every_stack_has_one_provider_that_forces_and_never_upserts(stack: str) -> None:
+def test_every_stack_has_one_provider_that_forces_patches_and_never_upserts(stack: str) -> None:
     [provider] = as_shipped(stack).of(PROVIDER)
 
-    # A provider of another name would be another one to the state: everything would be replaced.
+    # Another name is another provider in the state, so everything would be replaced.
     assert provider.name == ("lab" if stack == "local" else "cluster")
     assert {key: value for key, value in provider.inputs.items() if key not in {"kubeconfig", "clusterIdentifier"}} == SETTINGS
 
@@ -36,8 +36,8 @@ def test_every_stack_has_one_provider_that_forces_and_never_upserts(stack: str) 
         ("prod-eks", {"control_plane": {"access": "public_cidrs", "cidrs": ["203.0.113.0/24"]}}),
     ],
 )
-def test_another_way_to_the_api_server_is_no_other_cluster(stack: str, changes: dict[str, object]) -> None:
-    """Taken for another one, every object on it would be replaced, teams' volumes among them."""
+def test_changed_access_to_the_api_server_replaces_no_object(stack: str, changes: dict[str, object]) -> None:
+    """A changed access to the API server must not replace every object of the cluster, including teams' volumes."""
     before, after = (declared(stack, shipped(stack, **each), there=True) for each in ({}, changes))
 
     lost = [each.name for each in steps(before, after).lost if each.kind.startswith(("kubernetes:", PROVIDER))]
@@ -46,7 +46,7 @@ def test_another_way_to_the_api_server_is_no_other_cluster(stack: str, changes: 
 
 
 @pytest.mark.parametrize("stack", SHIPPED)
-def test_every_kubernetes_object_goes_through_it(stack: str) -> None:
+def test_every_kubernetes_object_uses_the_stacks_provider(stack: str) -> None:
     made = as_shipped(stack).made.values()
 
     objects = [each for each in made if each.type.startswith("kubernetes:")]
@@ -54,7 +54,7 @@ def test_every_kubernetes_object_goes_through_it(stack: str) -> None:
     assert [each.name for each in objects if f"{PROVIDER}::" not in each.provider] == []
 
 
-def test_a_persons_environment_does_not_turn_upsert_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_environment_variables_do_not_enable_upsert(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PULUMI_K8S_UPSERT_EXISTING_OBJECTS", "true")
     monkeypatch.setenv("PULUMI_K8S_ENABLE_PATCH_FORCE", "false")
 

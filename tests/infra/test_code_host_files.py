@@ -1,4 +1,4 @@
-"""Files for GitHub and GitLab, this repository's and a new project's, by the schemas of both; and what GitLab's script says."""
+"""Files for GitHub and GitLab, of this repository and of new projects, checked by both hosts' schemas; and GitLab's script."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ GITLAB = CHECKOUT / "infra" / "flexspot" / "infra" / "new_project" / "templates"
 
 
 def refusals(schema: str, path: Path) -> list[str]:
-    """Return what the schema of that name, as check-jsonschema carries it, has against the file."""
+    """Return the errors of the file by a schema of check-jsonschema."""
     found = get_builtin_schema(schema)
     return [each.message for each in validator_for(found)(found).iter_errors(YAML(typ="safe").load(path))]
 
@@ -39,15 +39,15 @@ def refusals(schema: str, path: Path) -> list[str]:
         ("vendor.github-issue-config", ".github/ISSUE_TEMPLATE/config.yml"),
     ],
 )
-def test_github_takes_every_file_of_this_repository_that_is_for_it(schema: str, written: str) -> None:
+def test_files_for_github_match_its_schemas(schema: str, written: str) -> None:
     files = sorted(CHECKOUT.glob(written))
 
     assert files
     assert {path.name: refused for path in files if (refused := refusals(schema, path))} == {}
 
 
-def test_each_host_takes_what_judges_changes_of_a_new_project_and_no_project_has_both(tmp_path: Path) -> None:
-    """What judges changes is the same for every cloud."""
+def test_a_new_project_has_a_valid_workflow_for_only_one_host(tmp_path: Path) -> None:
+    """The files that judge changes are the same for every cloud."""
     init(tmp_path / "github", *LOCAL)
     init(tmp_path / "gitlab", *LOCAL, ci="gitlab")
     workflow, pipeline = tmp_path / "github" / ".github" / "workflows" / "flexspot.yaml", tmp_path / "gitlab" / ".gitlab-ci.yml"
@@ -60,12 +60,12 @@ def test_each_host_takes_what_judges_changes_of_a_new_project_and_no_project_has
 
 
 @pytest.mark.parametrize("name", [*WORKFLOWS, "action.yml", "infra/flexspot/infra/new_project/templates/workflow.yaml"])
-def test_actions_are_pinned_by_commit_and_no_script_holds_an_expression_that_a_pull_request_could_fill(name: str) -> None:
+def test_actions_are_pinned_by_commit_and_scripts_contain_no_expression(name: str) -> None:
     text = (CHECKOUT / name).read_text()
     content = yaml.safe_load(text)
     steps = content["runs"]["steps"] if "runs" in content else [each for job in content["jobs"].values() for each in job.get("steps", ())]
 
-    # Those of the same commit begin with a dot.
+    # Actions of the same commit begin with a dot.
     used = re.findall(r"^[ -]+uses: ([^.].*)$", text, re.MULTILINE)
     assert used
     assert [each for each in used if not PINNED.fullmatch(each)] == []
@@ -73,8 +73,8 @@ def test_actions_are_pinned_by_commit_and_no_script_holds_an_expression_that_a_p
 
 
 @pytest.mark.engine
-@pytest.mark.nightly(held_by="test_github_takes_every_file_of_this_repository_that_is_for_it")
-def test_actionlint_takes_the_workflows_the_action_and_the_workflow_of_a_new_project(tmp_path: Path) -> None:
+@pytest.mark.nightly(held_by="test_files_for_github_match_its_schemas")
+def test_actionlint_accepts_the_workflows_the_action_and_a_new_projects_workflow(tmp_path: Path) -> None:
     workflows = tmp_path / ".github" / "workflows"
     shutil.copytree(CHECKOUT / ".github" / "workflows", workflows)
     shutil.copy(CHECKOUT / "action.yml", tmp_path)
@@ -95,7 +95,7 @@ def test_gitlabs_pipeline_has_no_secret_and_no_token() -> None:
 
     assert "TOKEN" not in text
     assert "id_tokens" not in text
-    # Of GitLab's own variables it reads the one that is documented as the base of a merge request, and which trigger it was.
+    # The pipeline reads two of GitLab's variables: the documented base of a merge request, and the trigger.
     assert {word.strip('"') for word in text.split() if word.startswith(("$CI_", '"$CI_'))} == {
         "$CI_PIPELINE_SOURCE",
         "$CI_MERGE_REQUEST_DIFF_BASE_SHA",
@@ -103,16 +103,14 @@ def test_gitlabs_pipeline_has_no_secret_and_no_token() -> None:
 
 
 @pytest.mark.parametrize("lint,review", [(0, 0), (1, 0), (0, 1)])
-def test_gitlabs_script_shows_the_review_whatever_the_linter_found_and_fails_where_either_does(
-    lint: int, review: int, tmp_path: Path
-) -> None:
+def test_gitlabs_script_always_shows_the_review_and_fails_if_either_command_fails(lint: int, review: int, tmp_path: Path) -> None:
     script: list[str] = yaml.safe_load(GITLAB.read_text())["flexspot"]["script"]
     command = tmp_path / ".venv" / "bin" / "flexspot"
     command.parent.mkdir(parents=True)
     command.write_text(f'#!/bin/sh\necho "said by $*"\ncase "$1" in lint) exit {lint};; *) exit {review};; esac\n')
     command.chmod(0o755)
 
-    # GitLab's runner has a shell do it line by line, until one fails.
+    # GitLab's runner executes the script line by line until one fails.
     job = ["bash", "-eo", "pipefail", "-c", "\n".join(script)]
     environment = os.environ | {"CI_MERGE_REQUEST_DIFF_BASE_SHA": "base"}
     done = subprocess.run(job, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=60)

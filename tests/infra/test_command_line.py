@@ -1,4 +1,4 @@
-"""The `flexspot` command as a person meets it: help, messages, exit codes."""
+"""The `flexspot` command for a person: help, messages and exit codes."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def test_help_loads_neither_the_lab_nor_a_kubernetes_client() -> None:
     assert shown.stdout == "set()\n"
 
 
-def test_no_command_takes_nan_for_a_number() -> None:
-    """Of every option that is a number: what parses it is the same for all commands."""
+def test_no_command_accepts_nan_as_a_number() -> None:
+    """Covers every option with a number. All commands use the same parser."""
     numbers = [
         (command, option) for command in leaves(get_command(app)) for option in command.params if option.type.name.startswith("float")
     ]
@@ -45,19 +45,19 @@ def test_no_command_takes_nan_for_a_number() -> None:
 
 
 def leaves(group: Any) -> Iterator[Any]:
-    """All commands below a group."""
+    """Yield all commands below a group."""
     for command in (group.get_command(None, name) for name in group.commands):
         yield from leaves(command) if hasattr(command, "commands") else (command,)
 
 
 def required(command: Any, asked: Any) -> list[str]:
-    """Something for each option and argument without which the command would not be asked."""
+    """Return a value for each required option and argument, except `asked`."""
     needed = [option for option in command.params if option.required and option is not asked]
     return [word for option in needed for word in ((option.opts[0], "1") if option.opts[0].startswith("-") else ("1",))]
 
 
 @pytest.mark.parametrize(
-    "words,told",
+    "words,message",
     [
         (("lab", "begin"), "No such command 'begin'"),
         (("deploy",), "use `flexspot up`"),
@@ -65,15 +65,15 @@ def required(command: Any, asked: Any) -> list[str]:
         (("refresh", "-s", "local"), "use `flexspot preview --refresh`"),
     ],
 )
-def test_an_unknown_command_is_bad_usage_with_the_one_to_use(words: tuple[str, ...], told: str) -> None:
+def test_an_unknown_command_is_bad_usage_with_its_replacement(words: tuple[str, ...], message: str) -> None:
     refused = CliRunner().invoke(app, words)
 
     assert refused.exit_code == 2
-    assert told in refused.output
+    assert message in refused.output
     assert "destroy" not in refused.output
 
 
-def test_the_line_of_a_command_in_lists_begins_its_help() -> None:
+def test_a_commands_line_in_lists_begins_its_help() -> None:
     for command in leaves(get_command(app)):
         assert " ".join(command.help.split()).startswith(command.short_help.rstrip(".")), command.name
 
@@ -87,7 +87,7 @@ def test_shell_completion_offers_commands_without_loading_them() -> None:
 
 
 @pytest.mark.slow
-def test_a_lab_that_cannot_be_is_bad_usage_with_what_is_allowed() -> None:
+def test_an_invalid_or_missing_lab_is_bad_usage() -> None:
     refused, missing = flexspot("lab", "status", "--lab", "Not A Name"), flexspot("lab", "kubeconfig", "--lab", "never-made")
 
     assert (refused.returncode, missing.returncode) == (2, 2)
@@ -99,7 +99,7 @@ def test_a_lab_that_cannot_be_is_bad_usage_with_what_is_allowed() -> None:
 
 @pytest.mark.lab
 def test_the_life_of_a_lab_from_the_command_line() -> None:
-    """Start, look, reach, stop: on a lab named for this process, so that it meets no other."""
+    """Start, status, kubeconfig and stop, on a lab named after this process, so that it meets no other."""
     name = f"cli-{os.getpid()}"
     try:
         started = flexspot("lab", "start", "--lab", name)

@@ -1,4 +1,4 @@
-"""What the plan reckons with for the platform's controllers is what the program deploys."""
+"""The plan's sizes of the platform's controllers, compared with the deployed ones."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Asked = tuple[int, str, str]
 
 
 def deployed(declarations: Declarations) -> dict[str, Asked]:
-    """Copies, vCPU and memory of each controller, as the charts and the Deployments say them."""
+    """Return replicas, vCPU and memory of each controller, from the charts and the Deployments."""
     found: dict[str, Asked] = {}
     for release in declarations.inputs_of("kubernetes:helm.sh/v3:Release"):
         values = release.get("values", {})
@@ -53,7 +53,7 @@ def _requests(resources: dict[str, Any]) -> tuple[str, str]:
     return requests["cpu"], requests["memory"]
 
 
-def reckoned(pods: list[SystemPod]) -> dict[str, tuple[int | None, int, int]]:
+def planned_sizes(pods: list[SystemPod]) -> dict[str, tuple[int | None, int, int]]:
     return {each.name: (each.replicas, each.cpu_milli, each.memory_mib) for each in pods}
 
 
@@ -72,4 +72,4 @@ def test_controllers_are_deployed_as_large_as_the_plan_reckons(stack: str, sizes
 
     asked = deployed(declared(stack, written) if sizes else as_shipped(stack))
 
-    assert {name: in_figures(each) for name, each in asked.items()} == reckoned([*own_pods(settings)])
+    assert {name: in_figures(each) for name, each in asked.items()} == planned_sizes([*own_pods(settings)])

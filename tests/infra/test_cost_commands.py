@@ -1,4 +1,4 @@
-"""`flexspot cost` as a person, a program and a pull request meet it."""
+"""`flexspot cost` for a person, a program and a pull request."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def wide_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def run(*arguments: str | Path, code: int = 0) -> str:
-    """What it prints; an ExplainedError is shown as `main` would."""
+    """Return the output, or an ExplainedError's text as `main` prints it."""
     result = CliRunner().invoke(app, ["cost", *map(str, arguments)])
     if isinstance(result.exception, ExplainedError):
         assert result.exception.exit_code == code
@@ -39,7 +39,7 @@ def run(*arguments: str | Path, code: int = 0) -> str:
 
 
 def plan_file(folder: Path, stack: str, name: str = "plan.json", **changes: Any) -> Path:
-    """The plan of a shipped stack as a preview writes it; `changes` are of the plan."""
+    """Return the file of a shipped stack's plan as a preview writes it, with `changes` to the plan."""
     plan = plan_data(plan_of_stack_file(STACKS / f"Pulumi.{stack}.yaml").plan) | changes
     path = folder / name
     path.write_text(json.dumps({"version": VERSION, "stack": stack, "cloud": plan["cloud"], "plan": plan, "cost": None}))
@@ -51,16 +51,16 @@ def eks(tmp_path: Path) -> Path:
     return plan_file(tmp_path, "dev-eks")
 
 
-def test_a_person_reads_the_sums_the_budget_each_line_and_each_team(eks: Path) -> None:
+def test_text_shows_the_sums_the_budget_each_line_and_each_team(eks: Path) -> None:
     shown = run(eks)
 
     assert "dev-eks on eks in us-east-1, USD a month:" in shown
     assert "within: expected 1,839.39 of 4,000 budgeted for dev (46 %)" in shown
-    for told in ("l4-spot", "NAT gateways", "(platform, shared by all)", "infracost", "(?) not checked"):
-        assert told in shown
+    for words in ("l4-spot", "NAT gateways", "(platform, shared by all)", "infracost", "(?) not checked"):
+        assert words in shown
 
 
-def test_programs_get_money_as_text_and_null_for_what_nobody_knows(tmp_path: Path) -> None:
+def test_json_has_money_as_text_and_null_for_unknown_prices(tmp_path: Path) -> None:
     found = json.loads(run(plan_file(tmp_path, "dev-gke"), "--format", "json"), parse_float=lambda text: pytest.fail(f"{text} is a float"))
 
     assert found["at_least"] is True
@@ -75,7 +75,7 @@ def test_programs_get_money_as_text_and_null_for_what_nobody_knows(tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    "usd,team,more,told",
+    "usd,team,more,message",
     [
         (1839, None, (), "exceeded: expected 1,839.39 of 1,839 budgeted for dev (100 %)"),
         (4000, 100, (), "exceeded: expected 292.25 of 100 budgeted for product (292 %)"),
@@ -83,24 +83,24 @@ def test_programs_get_money_as_text_and_null_for_what_nobody_knows(tmp_path: Pat
         (4000, None, ("--near-percent", "40"), "near: expected 1,839.39 of 4,000"),
     ],
 )
-def test_above_a_budget_the_exit_code_is_one(usd: int, team: int | None, more: tuple[str, ...], told: str, tmp_path: Path) -> None:
+def test_an_exceeded_budget_is_exit_code_1(usd: int, team: int | None, more: tuple[str, ...], message: str, tmp_path: Path) -> None:
     plan = plan_data(plan_of_stack_file(STACKS / "Pulumi.dev-eks.yaml").plan)
     plan["spending"]["budget_usd"] = usd
     plan["teams"][0]["monthly_budget_usd"] = team
     budgeted = plan_file(tmp_path, "dev-eks", spending=plan["spending"], teams=plan["teams"])
 
-    assert told in run(budgeted, *more, code=1 if told.startswith("exceeded") else 0)
+    assert message in run(budgeted, *more, code=1 if message.startswith("exceeded") else 0)
 
 
 def flex_start(folder: Path, budget: int, **spending: Any) -> Path:
-    """Two flex-start nodes whose price nobody knows, in a region where the same machine has one on demand."""
+    """Return the plan of two flex-start nodes without a known price. The region has an on-demand price of the same machine."""
     plan = plan_data(plan_of_stack_file(STACKS / "Pulumi.dev-gke.yaml").plan)
     pool = {**plan["pools"][0], "capacity_type": "flex-start", "max_nodes": 2}
     plan["spending"] |= {"budget_usd": budget, "made_by_itself": None, **spending}
     return plan_file(folder, "dev-gke", "flex.json", pools=[pool], spending=plan["spending"])
 
 
-def test_a_price_that_nobody_knows_is_at_worst_the_on_demand_price_and_said_so(tmp_path: Path) -> None:
+def test_an_unknown_price_counts_as_on_demand_in_the_worst_case_and_is_reported(tmp_path: Path) -> None:
     path = flex_start(tmp_path, 4000)
     shown, found = run(path), json.loads(run(path, "--format", "json"))
 
@@ -114,14 +114,14 @@ def test_a_price_that_nobody_knows_is_at_worst_the_on_demand_price_and_said_so(t
 
 
 @pytest.mark.parametrize("words,code", [("warn", 0), ("refuse", 1)])
-def test_a_budget_that_only_an_unknown_price_may_exceed_is_told_and_by_setting_refused(words: str, code: int, tmp_path: Path) -> None:
+def test_a_budget_that_only_an_unknown_price_may_exceed_is_reported_or_refused_by_setting(words: str, code: int, tmp_path: Path) -> None:
     between = Decimal(json.loads(run(flex_start(tmp_path, 4000), "--format", "json"))["expected_usd"]) + 100
     path = flex_start(tmp_path, int(between), on_unknown_prices=words)
 
     assert f"unknown: expected at least {between - 100:,} and at most" in run(path, code=code)
 
 
-def test_a_misspelt_class_in_the_expected_use_is_told_with_the_nearest_and_the_report_is_not_complete(eks: Path, tmp_path: Path) -> None:
+def test_an_unknown_class_in_the_expected_use_is_reported_with_the_nearest_name(eks: Path, tmp_path: Path) -> None:
     (tmp_path / "use.yaml").write_text("classes: {trainin: {used_percent: 80}, spot-low: {used_percent: 1}}\n")
     shown = run(eks, "--use", tmp_path / "use.yaml")
     found = json.loads(run(eks, "--use", tmp_path / "use.yaml", "--format", "json"))
@@ -146,7 +146,7 @@ commitments:
 """
 
 
-def test_a_contract_prices_pools_and_reservations_and_what_is_committed_beyond_them_is_billed(tmp_path: Path) -> None:
+def test_a_contract_prices_pools_and_reservations_and_bills_unused_commitments(tmp_path: Path) -> None:
     (tmp_path / "contract.yaml").write_text(CONTRACT)
     plan = plan_file(tmp_path, "prod-eks")
     found = json.loads(run(plan, "--prices", tmp_path / "contract.yaml", "--format", "json"))
@@ -159,11 +159,11 @@ def test_a_contract_prices_pools_and_reservations_and_what_is_committed_beyond_t
     assert "a price or commitment is of pool l4-ondemand, which the plan does not have" in shown
     assert [each["as_of"] for each in found["old_prices"] if "contract" in each["source"]] == ["2019-05-01"]
     assert "days old: p5.48xlarge reserved and 1 more, of 2019-05-01; expected 131,619.00 and worst case 136,152.00 rest on them; " in shown
-    [told] = [line for line in shown.splitlines() if "days old: p5.48xlarge reserved" in line]
-    assert told.endswith("no price list covers them: give newer prices with --prices")
+    [line_shown] = [line for line in shown.splitlines() if "days old: p5.48xlarge reserved" in line]
+    assert line_shown.endswith("no price list covers them: give newer prices with --prices")
 
 
-def test_against_a_base_each_changed_line_is_told_with_what_it_adds(eks: Path, tmp_path: Path) -> None:
+def test_against_a_base_each_changed_line_is_shown_with_its_difference(eks: Path, tmp_path: Path) -> None:
     plan = plan_data(plan_of_stack_file(STACKS / "Pulumi.dev-eks.yaml").plan)
     plan["pools"][1] |= {"max_nodes": 6, "ceiling": plan["pools"][1]["ceiling"] | {"gpus": 6}}
     more = plan_file(tmp_path, "dev-eks", "more.json", pools=plan["pools"])
@@ -177,7 +177,7 @@ def test_against_a_base_each_changed_line_is_told_with_what_it_adds(eks: Path, t
     assert found["difference"]["worst_case_usd"] == "305.38"
 
 
-def test_the_comment_shows_the_sums_and_folds_the_rest(eks: Path, tmp_path: Path) -> None:
+def test_the_comment_shows_the_sums_and_collapses_the_rest(eks: Path, tmp_path: Path) -> None:
     shown = run(eks, "--base", plan_file(tmp_path, "dev-gke", "base.json"), "--format", "markdown")
 
     heading, _, rest = shown.partition("\n")
@@ -186,17 +186,17 @@ def test_the_comment_shows_the_sums_and_folds_the_rest(eks: Path, tmp_path: Path
     assert "| expected | 1,941.29 | 1,839.39 | -101.90 |" in visible
     assert "| USD a month | base, at least | now | change in known prices |" in visible
     assert "| worst case: every ceiling reached all month | 9,093.37 | 9,027.02 | -66.35 |" in visible
-    # With time, prices become old, which is a fold more.
+    # Prices become old over time, which adds a collapsed part.
     folds = 5 if "sources of prices are old" in shown else 4
     assert shown.count("<details>") == shown.count("</details>") == folds
-    # What stands behind a fold is Markdown again after an empty line alone.
+    # GitHub renders Markdown in a collapsed part only after an empty line.
     assert shown.count("</summary>\n\n|") == folds
 
 
 HOSTILE = '@team | <img src=x onerror="a"> **b** `c` [d](http://e) \n# f'
 
 
-def test_no_markup_in_a_name_is_markup_in_the_comment(tmp_path: Path) -> None:
+def test_markup_in_a_name_is_escaped_in_the_comment(tmp_path: Path) -> None:
     plan = plan_data(plan_of_stack_file(STACKS / "Pulumi.dev-eks.yaml").plan)
     plan["teams"][0]["name"] = HOSTILE
     plan["spending"]["shares"] = []
@@ -207,7 +207,7 @@ def test_no_markup_in_a_name_is_markup_in_the_comment(tmp_path: Path) -> None:
 
     assert row.count("|") == 7, "the cells of the table and no other"
     assert not any(mark in row for mark in ("<", "@", "*", "`", "[", "#e"))
-    # Rich's markup in a name is shown as it is.
+    # Rich's markup in a name is printed literally.
     assert "[red]x[/red]" in run(plan_file(tmp_path, "dev-eks", environment="[red]x[/red]"))
 
 
@@ -226,15 +226,15 @@ def test_own_prices_and_expectations_change_the_figures(eks: Path, tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    "arguments,told",
+    "arguments,message",
     [
         (("none.json",), "cannot be read"),
         (("{eks}", "--use", "none.yaml"), "cannot be used"),
         (("{eks}", "--prices", "none.yaml"), "there is no file none.yaml"),
     ],
 )
-def test_files_that_cannot_be_used_are_bad_usage(arguments: tuple[str, ...], told: str, eks: Path) -> None:
-    assert told in run(*(each.format(eks=eks) for each in arguments), code=2)
+def test_unusable_files_of_cost_are_bad_usage(arguments: tuple[str, ...], message: str, eks: Path) -> None:
+    assert message in run(*(each.format(eks=eks) for each in arguments), code=2)
 
 
 @pytest.mark.parametrize("stack", ["dev-gke", "prod-gke", "dev-eks", "prod-eks"])
@@ -245,12 +245,12 @@ def test_the_guides_show_what_the_command_prints(stack: str, tmp_path: Path) -> 
     assert "".join(f"    {line}\n" for line in shown.splitlines()) in guide
 
 
-def test_the_guide_shows_what_is_expected_where_nothing_is_said() -> None:
+def test_the_guide_shows_the_default_expected_use() -> None:
     guide = (STACKS.parent / "docs" / "guides" / "costs.md").read_text()
     rows = {"of one's own": shipped_use().other_classes, **shipped_use().classes}
 
-    told = {name: f"| {name} | {use.used_percent} % | {use.later_percent} % | {use.hours_per_month} |" for name, use in rows.items()}
-    assert [name for name, row in told.items() if row not in guide] == []
+    lines = {name: f"| {name} | {use.used_percent} % | {use.later_percent} % | {use.hours_per_month} |" for name, use in rows.items()}
+    assert [name for name, row in lines.items() if row not in guide] == []
 
 
 TWO_KINDS = """
@@ -262,7 +262,7 @@ prices:
 """
 
 
-def test_an_old_spot_price_is_told_though_the_list_prices_of_its_source_are_not_old_yet(eks: Path, tmp_path: Path) -> None:
+def test_an_old_spot_price_is_reported_before_list_prices_of_its_source_are_old(eks: Path, tmp_path: Path) -> None:
     day = datetime.now(UTC).date() - timedelta(days=60)
     (tmp_path / "list.yaml").write_text(TWO_KINDS.replace("DAY", day.isoformat()))
     found = json.loads(run(eks, "--prices", tmp_path / "list.yaml", "--format", "json"))
@@ -271,20 +271,20 @@ def test_an_old_spot_price_is_told_though_the_list_prices_of_its_source_are_not_
     assert (old["age_days"], old["of"]) == (60, ["g4dn.xlarge spot"])
     line = next(each for each in found["lines"] if each["name"] == "t4-spot" and each["section"] == "pool")
     assert (old["expected_usd"], old["worst_usd"]) == (line["expected_usd"], line["worst_case_usd"])
-    [told] = [each for each in run(eks, "--prices", tmp_path / "list.yaml").splitlines() if "days old: g4dn.xlarge spot" in each]
-    assert "`flexspot prices refresh --cloud aws --region us-east-1 --file FILE` gets what is in the cloud's price lists" in told
+    [line_shown] = [each for each in run(eks, "--prices", tmp_path / "list.yaml").splitlines() if "days old: g4dn.xlarge spot" in each]
+    assert "`flexspot prices refresh --cloud aws --region us-east-1 --file FILE` gets what is in the cloud's price lists" in line_shown
 
 
-def test_a_region_without_any_price_is_refused_with_those_that_are_near(tmp_path: Path) -> None:
+def test_a_region_without_any_price_is_refused_with_the_nearest_name(tmp_path: Path) -> None:
     preview = tmp_path / "preview.json"
     preview.write_text('{"steps": []}')
 
-    told = run(preview, "--region", "us-east-11", code=2)
-    assert "--region is us-east-11, of which no price is known." in told
-    assert "did you mean us-east-1?" in told
+    output = run(preview, "--region", "us-east-11", code=2)
+    assert "--region is us-east-11, of which no price is known." in output
+    assert "did you mean us-east-1?" in output
 
 
-def test_a_plan_is_taken_from_a_pipe_as_any_program_is(eks: Path) -> None:
+def test_a_plan_is_read_from_a_pipe_like_any_program(eks: Path) -> None:
     result = CliRunner().invoke(app, ["cost", "-"], input=eks.read_bytes())
 
     assert result.exit_code == 0, result.output

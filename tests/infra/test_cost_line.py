@@ -1,4 +1,4 @@
-"""What a change adds to the cost of a month, told at the end of a preview, from what the real engine says of the last deployment."""
+"""The line at the end of a preview with a change's monthly cost, compared with the last deployment as the real engine reports it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def declare(expected: str, worst: str) -> None:
 
 
 @pytest.mark.engine
-def test_what_was_deployed_is_read_from_the_engines_events(tools: Tools, tmp_path: Path) -> None:
+def test_the_deployed_cost_is_read_from_the_engines_events(tools: Tools, tmp_path: Path) -> None:
     options = automation.LocalWorkspaceOptions(
         work_dir=str(tmp_path),
         project_settings=automation.ProjectSettings("spending", "python"),
@@ -56,12 +56,12 @@ def test_what_was_deployed_is_read_from_the_engines_events(tools: Tools, tmp_pat
     assert unchanged.usd == changed.usd == {"expected_usd": Decimal("100.50"), "worst_case_usd": Decimal("2000.00")}
 
 
-def test_the_line_says_what_a_change_adds(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_cost_line_shows_the_change(monkeypatch: pytest.MonkeyPatch) -> None:
     lines: list[str] = []
     monkeypatch.setattr(cost_line.out, "print", lines.append)
     found, deployed = planned("dev-eks"), DeployedCost()
 
-    # A lab costs nothing.
+    # A lab has no cost.
     show_cost_line(planned("local"))
     show_cost_line(found, deployed)
     deployed.usd = {"expected_usd": Decimal("500.00")}

@@ -1,4 +1,4 @@
-"""`flexspot cost` of programs of anybody's: three in the real engine, right to the cent against sums by hand."""
+"""`flexspot cost` of arbitrary Pulumi programs: three of them in the real engine, correct to the cent by calculation."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ USUAL, LONG = 730, 744
 
 
 def money(*amounts: Decimal | str | int) -> Decimal:
-    """A sum in cents, of lines that are each rounded as an invoice rounds them."""
+    """Return a sum in cents. Each line is rounded first, as on an invoice."""
     return sum((Decimal(each).quantize(Decimal("0.01"), ROUND_HALF_UP) for each in amounts), start=Decimal(0))
 
 
@@ -44,7 +44,10 @@ def usd(text: str) -> Decimal:
 
 @pytest.fixture(scope="module")
 def preview(tools: Tools, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], Path]]:
-    """Previews each program once by plain `pulumi preview --json --show-sames`, and writes down what it prints."""
+    """Yield a function that previews a program once and returns the file with the output.
+
+    It runs plain `pulumi preview --json --show-sames`.
+    """
     host = ensure_tools(CHECKOUT / ".tools", Silence(), wanted=(family_named("pulumi-python"),))
     with offline_engine(lambda: tools) as engine:
 
@@ -65,7 +68,7 @@ def preview(tools: Tools, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
                     "PYTHONWARNINGS": "ignore",
                 }
             )
-            told = ""
+            printed = ""
             for command in (("stack", "init", "test"), ("preview", "--stack", "test", "--json", "--show-sames")):
                 done = subprocess.run(
                     [tools.binary("pulumi"), *command, "--non-interactive"],
@@ -78,22 +81,22 @@ def preview(tools: Tools, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
                     stdin=subprocess.DEVNULL,
                 )
                 assert done.returncode == 0, done.stdout + done.stderr
-                told = done.stdout
+                printed = done.stdout
             written = folder / "preview.json"
-            written.write_text(told)
+            written.write_text(printed)
             return written
 
         yield run
 
 
-def told(path: Path, *options: str) -> str:
+def output(path: Path, *options: str) -> str:
     result = CliRunner().invoke(app, ["cost", str(path), *options])
     assert result.exit_code == 0, result.output
     return result.stdout
 
 
 def cost(path: Path, *options: str) -> dict[str, Any]:
-    return json.loads(told(path, "--format", "json", *options))
+    return json.loads(output(path, "--format", "json", *options))
 
 
 def months(found: dict[str, Any]) -> tuple[Decimal, Decimal, Decimal]:
@@ -101,8 +104,8 @@ def months(found: dict[str, Any]) -> tuple[Decimal, Decimal, Decimal]:
     return Decimal(sums["declared"]), Decimal(sums["most"]), Decimal(sums["least"])
 
 
-def test_a_program_on_aws_costs_what_a_hand_adds_up(preview: Callable[[str], Path]) -> None:
-    """Two on-demand and two Spot machines of four: a base of one, a quarter of three rounded up. Of eight: three and five."""
+def test_an_aws_program_costs_the_sum_calculated_by_hand(preview: Callable[[str], Path]) -> None:
+    """Four machines are two on-demand and two Spot: a base of one, and a quarter of three rounded up. Eight are three and five."""
     found = cost(preview("aws"))
 
     def sums(hours: int, *more: Decimal) -> Decimal:
@@ -127,8 +130,8 @@ def test_a_program_on_aws_costs_what_a_hand_adds_up(preview: Callable[[str], Pat
     assert found["change"] == found["usd_a_month"], "all of it is new"
 
 
-def test_a_program_on_google_cloud_costs_what_a_hand_adds_up(preview: Callable[[str], Path]) -> None:
-    """Three zones of a region where the program says none; the A100s are in the machine's price."""
+def test_a_google_cloud_program_costs_the_sum_calculated_by_hand(preview: Callable[[str], Path]) -> None:
+    """The program names no zones, so the region's three count. The machine's price includes the A100s."""
     found = cost(preview("google"))
 
     system, a100 = usd("0.134023"), usd("3.673385")
@@ -147,8 +150,8 @@ def test_a_program_on_google_cloud_costs_what_a_hand_adds_up(preview: Callable[[
     assert found["not_known"] == []
 
 
-def test_objects_of_kubernetes_cost_what_a_hand_adds_up(preview: Callable[[str], Path]) -> None:
-    """20 GPUs are two machines of eight; 40 vCPU are at most at the dearer machine's price for one; a pool of any machine has no bound."""
+def test_kubernetes_objects_cost_the_sum_calculated_by_hand(preview: Callable[[str], Path]) -> None:
+    """20 GPUs are two machines of eight. 40 vCPU cost at most the dearer machine's price per vCPU. A pool of any machine has no bound."""
     found = cost(preview("kubernetes"))
 
     l4 = usd("0.706832")
@@ -174,10 +177,10 @@ def test_objects_of_kubernetes_cost_what_a_hand_adds_up(preview: Callable[[str],
     assert found["not_priced"] == {"kubernetes:sql.cnrm.cloud.google.com/v1beta1:SQLInstance": 1}
 
 
-def test_each_price_has_its_source_its_day_and_whether_somebody_checked_it(preview: Callable[[str], Path]) -> None:
+def test_each_price_has_source_day_and_whether_it_is_checked(preview: Callable[[str], Path]) -> None:
     path = preview("aws")
     prices = [price for each in cost(path)["resources"] for price in each["prices"]]
-    text, markdown = (told(path, "--format", form) for form in ("text", "markdown"))
+    text, markdown = (output(path, "--format", form) for form in ("text", "markdown"))
 
     assert {each["what"] for each in prices} >= {"cluster", "gp3-storage", "m6i.xlarge on-demand", "g6.xlarge spot"}
     assert all(each["source"] and each["as_of"] and isinstance(each["verified"], bool) for each in prices)

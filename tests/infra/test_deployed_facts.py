@@ -1,4 +1,4 @@
-"""Facts about everything that the shipped stacks deploy: how much, whose, how safe, and under which names."""
+"""Facts about all resources of the shipped stacks: numbers, owners, protection and names."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ COUNTS = {
     "pulumi:providers:aws": (0, 0, 0, 1, 1),
     "pulumi:providers:kubernetes": (1, 1, 1, 1, 1),
 }
-"""How many resources of each service or API group each stack has."""
+"""Reviewed number of resources by service or API group, one for each stack."""
 
 UNLABELLED = re.compile(
     r"pulumi:|kubernetes:helm|aws:(cloudwatch/eventTarget:EventTarget|ec2/(route:Route|routeTableAssociation:RouteTableAssociation|tag:Tag)"
@@ -69,7 +69,7 @@ UNLABELLED = re.compile(
     r"|gcp:(compute/(network:Network|subnetwork:Subnetwork|router:Router|routerNat:RouterNat)|serviceaccount/account:Account"
     r"|storage/managedFolder:ManagedFolder|.*I[Aa][Mm]Member)"
 )
-"""The types that take neither tags nor labels."""
+"""Types that have neither tags nor labels."""
 
 CLUSTERS = {"gcp:container/cluster:Cluster", "aws:eks/cluster:Cluster"}
 POOLS = {"gcp:container/nodePool:NodePool", "kubernetes:karpenter.sh/v1:NodePool"}
@@ -85,14 +85,14 @@ def cluster_of(stack: str) -> Declared:
 
 
 @each_stack
-def test_a_stack_has_as_many_resources_of_each_group_as_were_reviewed(stack: str) -> None:
+def test_a_stack_has_the_reviewed_number_of_resources_per_group(stack: str) -> None:
     found = Counter(each.type if each.type.startswith("pulumi:") else each.type.partition("/")[0] for each in deployed(stack))
 
     assert found == {group: counts[STACKS.index(stack)] for group, counts in COUNTS.items() if counts[STACKS.index(stack)]}
 
 
 @each_stack
-def test_everything_says_its_environment_and_owner_as_its_cloud_takes_them(stack: str) -> None:
+def test_every_resource_has_valid_labels_of_environment_and_owner(stack: str) -> None:
     wanted = {key: shipped(stack)[key] for key in ("environment", "owner")}
 
     for each in deployed(stack):
@@ -113,7 +113,7 @@ def test_everything_says_its_environment_and_owner_as_its_cloud_takes_them(stack
 
 @dataclass(frozen=True)
 class Nodes:
-    """The nodes of a pool: their labels and taints before they boot, and how many there may be."""
+    """Nodes of a pool: labels and taints before they boot, and their greatest number."""
 
     labels: Mapping[str, str | None]
     taints: set[tuple[str, str, str]]
@@ -121,7 +121,7 @@ class Nodes:
 
 
 def nodes_of(stack: str) -> dict[str, Nodes]:
-    """Return the nodes of each GPU pool of the plan, with what GKE or Karpenter adds to them."""
+    """Return the nodes of each GPU pool of the plan, with the additions of GKE or Karpenter."""
     made, plan = as_shipped(stack), plan_of(stack)
     if stack.endswith("gke"):
         return {
@@ -139,7 +139,7 @@ def as_taints(taints: Iterable[Any]) -> set[tuple[str, str, str]]:
 
 
 @each_stack
-def test_every_gpu_pool_is_the_plans_with_its_taints_and_a_ceiling(stack: str) -> None:
+def test_every_gpu_pool_has_the_plans_taints_and_ceiling(stack: str) -> None:
     pools = {pool.name: pool for pool in plan_of(stack).pools}
     nodes = nodes_of(stack)
 
@@ -165,13 +165,13 @@ def test_a_flavor_selects_only_labels_that_its_pools_have_before_a_node_boots(st
 
 
 @each_stack
-def test_flavors_and_routes_tolerate_every_taint_of_the_pools_that_they_lead_to(stack: str) -> None:
+def test_flavors_and_routes_tolerate_all_taints_of_their_pools(stack: str) -> None:
     plan, nodes = plan_of(stack), nodes_of(stack)
     flavors = {each["metadata"]["name"]: each["spec"] for each in as_shipped(stack).inputs_of(f"{KUEUE}:ResourceFlavor")}
 
     for flavor in plan.flavors:
         spec = flavors[flavor.name]
-        # What the flavor does not tolerate by itself it demands of the pods, so that no others are admitted to it.
+        # A flavor requires tolerations for its other taints from the pods, so that only such pods are admitted to it.
         known = taints_of(spec["tolerations"]) | taints_of(spec.get("nodeTaints", []))
         assert [name for name in flavor.pools if not nodes[name].taints <= known] == []
     for route in plan.routes:
@@ -179,7 +179,7 @@ def test_flavors_and_routes_tolerate_every_taint_of_the_pools_that_they_lead_to(
 
 
 @each_cloud_stack
-def test_queues_wait_for_kueue_and_kueue_for_nodes_of_its_own(stack: str) -> None:
+def test_queues_wait_for_kueue_and_kueue_for_system_nodes(stack: str) -> None:
     made, release = as_shipped(stack), "kubernetes:helm.sh/v3:Release kueue-release"
 
     assert [name for name in made.made if name.startswith(KUEUE) and release not in made.waits_for(name)] == []
@@ -191,7 +191,7 @@ def test_a_cluster_is_protected_in_production_and_its_nodes_have_no_public_addre
     cluster = cluster_of(stack)
     protected = is_production(shipped(stack)["environment"])
 
-    # Refused by the cloud alone, what runs on the cluster would be gone by then.
+    # If only the cloud refused the deletion, everything on the cluster would already be deleted.
     assert (cluster.protected, cluster.inputs["deletionProtection"]) == (protected, protected)
     if stack.endswith("gke"):
         assert cluster.inputs["privateClusterConfig"]["enablePrivateNodes"] is True
@@ -199,12 +199,12 @@ def test_a_cluster_is_protected_in_production_and_its_nodes_have_no_public_addre
         assert cluster.inputs["vpcConfig"]["endpointPrivateAccess"] is True
         assert not any(each.get("mapPublicIpOnLaunch") for each in as_shipped(stack).inputs_of("aws:ec2/subnet:Subnet"))
     buckets = [each.inputs for each in deployed(stack) if each.type.endswith("/bucket:Bucket")]
-    # Checkpoints of a development stack go with it, datasets never.
+    # Checkpoints of a development stack are deleted with it, datasets never.
     assert [each["forceDestroy"] for each in buckets] == [not protected, False]
 
 
 def disks(value: Any) -> list[Any]:
-    """Every description of an EBS volume in some inputs."""
+    """Return all descriptions of EBS volumes in some inputs."""
     if isinstance(value, list):
         return [disk for each in value for disk in disks(each)]
     return [disk for key, each in value.items() for disk in ([each] if key == "ebs" else disks(each))] if isinstance(value, dict) else []
@@ -215,7 +215,7 @@ def test_disks_buckets_queues_and_secrets_are_encrypted_and_no_bucket_is_public(
     made = as_shipped(stack)
 
     if stack.endswith("gke"):
-        # Google encrypts all that it stores.
+        # Google encrypts everything that it stores.
         access = [
             (each["publicAccessPrevention"], each["uniformBucketLevelAccess"]) for each in made.inputs_of("gcp:storage/bucket:Bucket")
         ]
@@ -235,7 +235,7 @@ def test_disks_buckets_queues_and_secrets_are_encrypted_and_no_bucket_is_public(
 @each_stack
 def test_no_resource_names_another_environment(stack: str) -> None:
     others = {"dev", "prod", "local"} - {shipped(stack)["environment"]}
-    # CEL has words of its own, "dev" among them, as have the names of devices.
+    # CEL uses some of these words, such as "dev", as do names of devices.
     text = {each.name: json.dumps(each.inputs).replace("/dev/", "") for each in deployed(stack) if "admission" not in each.type}
 
     words = re.compile(rf"(?<![\w.])({'|'.join(sorted(others))})(?![\w.]|-dns)")

@@ -1,4 +1,4 @@
-"""`flexspot stacks`, `outputs` and `kubeconfig`: what is known of stacks without asking a cloud, and what deployed ones give."""
+"""`flexspot stacks`, `outputs` and `kubeconfig`: facts about stacks without asking a cloud, and outputs of deployed stacks."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def run(*arguments: str) -> str:
 
 
 @pytest.mark.slow
-def test_stacks_are_listed_with_what_their_state_says_where_it_is_in_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stacks_are_listed_with_the_number_of_resources_in_their_state_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     state = tmp_path / ".pulumi" / "stacks" / "flexspot" / "dev-eks.json"
     state.parent.mkdir(parents=True)
     state.write_text(json.dumps({"version": 3, "checkpoint": {"latest": {"resources": [{}, {}]}}}))
@@ -39,7 +39,7 @@ def test_stacks_are_listed_with_what_their_state_says_where_it_is_in_files(tmp_p
     assert "not known here: flexspot outputs -s prod-gke" in run("stacks")
 
 
-def test_a_deployed_stack_gives_its_outputs_and_the_way_to_its_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_deployed_stack_has_outputs_and_access_to_its_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
     deployed = create_autospec(StackRun, instance=True)
     deployed.outputs.return_value = {"credentials_command": "aws eks", "buckets": {"data": "s3://a"}}
     monkeypatch.setattr("flexspot.infra.cli.stacks.deploying.stack_run", MagicMock(return_value=nullcontext(deployed)))

@@ -1,4 +1,4 @@
-"""What a person is shown and asked before something is deployed or deleted."""
+"""Texts and questions for a person before something is deployed or deleted."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from flexspot.capacity.values.errors import ExitCode, ExplainedError
-from flexspot.infra.cli.stacks.deploying import ask, show_drift, told_answers
+from flexspot.infra.cli.stacks.deploying import ask, given_answers, show_drift
 from flexspot.infra.deployment.drift import Drift
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ POOL = "urn:pulumi:local::flexspot::flexspot:index:GpuNodePool$kubernetes:karpen
 
 @pytest.fixture
 def person(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
-    """Somebody at a terminal who will answer."""
+    """Return a function that makes a person at a terminal give an answer."""
 
     class Terminal(io.StringIO):
         def isatty(self) -> bool:
@@ -29,7 +29,7 @@ def person(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
 
 
 @pytest.mark.parametrize("answer", ["n", "", "no"])
-def test_without_a_yes_nothing_goes_on(answer: str, person: Callable[[str], None]) -> None:
+def test_any_answer_but_yes_stops_the_run(answer: str, person: Callable[[str], None]) -> None:
     person(answer)
 
     with pytest.raises(ExplainedError, match=r"the answer was no; nothing was changed\.") as refused:
@@ -38,28 +38,28 @@ def test_without_a_yes_nothing_goes_on(answer: str, person: Callable[[str], None
     assert refused.value.exit_code is ExitCode.UNMET
 
 
-def test_with_a_yes_it_goes_on_and_with_the_option_nobody_is_asked(person: Callable[[str], None]) -> None:
+def test_a_yes_continues_and_the_yes_option_asks_nothing(person: Callable[[str], None]) -> None:
     person("y")
     ask("Deploy this to stack dev-gke?", yes=False)
     person("n")
     ask("Deploy this to stack dev-gke?", yes=True)
 
 
-def test_what_a_person_says_of_what_was_made_is_read_by_urn() -> None:
-    given = told_answers([f"{POOL}=projects/a/b=c"], [f"{POOL}-2"])
+def test_answers_about_created_resources_are_read_by_urn() -> None:
+    given = given_answers([f"{POOL}=projects/a/b=c"], [f"{POOL}-2"])
 
     assert given == {POOL: "projects/a/b=c", f"{POOL}-2": None}
 
 
 @pytest.mark.parametrize("made,not_made", [([f"{POOL}=a", f"{POOL}=b"], []), ([f"{POOL}=a"], [POOL])])
-def test_two_answers_about_one_resource_are_none(made: list[str], not_made: list[str]) -> None:
+def test_two_answers_about_one_resource_are_refused(made: list[str], not_made: list[str]) -> None:
     with pytest.raises(ExplainedError, match=r"there is more than one answer for urn:.*l4-spot-node-pool\.") as refused:
-        told_answers(made, not_made)
+        given_answers(made, not_made)
 
     assert refused.value.exit_code is ExitCode.BAD_USAGE
 
 
-def test_what_was_changed_by_hand_is_a_table_and_a_long_one_is_cut(capsys: pytest.CaptureFixture[str]) -> None:
+def test_manual_changes_are_a_table_that_is_cut_if_long(capsys: pytest.CaptureFixture[str]) -> None:
     show_drift([], "it is changed back")
     assert capsys.readouterr().out == ""
 

@@ -1,4 +1,4 @@
-"""`flexspot doctor`: what works on a machine, what is missing for the rest, and what brings it."""
+"""`flexspot doctor`: what works on a machine, what is missing for the rest, and how to get it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Machine:
-    """A machine with nothing on it but Python and what a test puts there, started in a project's folder."""
+    """A machine with only Python and the programs that a test adds, started in a project's folder."""
 
     project: Path
     programs: Path
@@ -53,8 +53,8 @@ class Machine:
         return CliRunner().invoke(app, ["doctor", *options])
 
     def found(self, purpose: str, *options: str) -> dict[str, Any]:
-        told: list[dict[str, Any]] = json.loads(self.doctor("--format", "json", *options).stdout)
-        return next(each for each in told if each["for"] == purpose)
+        report: list[dict[str, Any]] = json.loads(self.doctor("--format", "json", *options).stdout)
+        return next(each for each in report if each["for"] == purpose)
 
     def piece(self, purpose: str, name: str) -> dict[str, str]:
         return next(each for each in self.found(purpose)["pieces"] if each["piece"] == name)
@@ -78,7 +78,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     return Machine(folders["project"], folders["programs"], folders["cache"] / "tools", folders["pulumi"] / "plugins")
 
 
-def test_on_a_machine_with_python_alone_stacks_are_checked_and_nothing_is_previewed(machine: Machine) -> None:
+def test_with_only_python_stacks_are_checked_and_not_previewed(machine: Machine) -> None:
     assert machine.found("settings")["state"] == "here"
     engine = machine.piece("preview", "pulumi")
     assert engine["state"] == "missing"
@@ -86,7 +86,7 @@ def test_on_a_machine_with_python_alone_stacks_are_checked_and_nothing_is_previe
     assert engine["remedy"].startswith("install Go 1.26")
 
 
-def test_with_go_what_is_missing_is_built_when_it_is_needed(machine: Machine) -> None:
+def test_with_go_missing_programs_are_built_when_needed(machine: Machine) -> None:
     machine.has_go("1.26.6")
 
     assert machine.found("preview")["state"] == "built when needed"
@@ -104,20 +104,20 @@ def full(_folder: Path) -> int:
     "version,toolchain,state",
     [("1.21.0", "auto", "built when needed"), ("1.21.0", "local", "missing"), ("1.100.0", "local", "built when needed")],
 )
-def test_an_older_go_will_do_where_it_may_fetch_a_later_one(version: str, toolchain: str, state: str, machine: Machine) -> None:
+def test_an_older_go_suffices_if_it_may_fetch_a_later_one(version: str, toolchain: str, state: str, machine: Machine) -> None:
     machine.has_go(version, toolchain)
 
     assert machine.found("lab")["state"] == state
 
 
-def test_what_was_built_before_needs_no_go(machine: Machine) -> None:
+def test_programs_built_before_need_no_go(machine: Machine) -> None:
     machine.has_built(*(each.name for each in families()))
 
     assert machine.found("lab")["state"] == "here"
     assert machine.found("preview")["state"] == "here"
 
 
-def test_a_full_disk_is_told_before_a_build_fails_on_it(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_reported_before_a_build_fails(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     machine.has_go("1.26.6")
     monkeypatch.setattr("flexspot.infra.cli.stacks.doctor.room_in", full)
 
@@ -126,7 +126,7 @@ def test_a_full_disk_is_told_before_a_build_fails_on_it(machine: Machine, monkey
     assert "1.0 GiB left" in engine["found"]
 
 
-def test_the_official_command_line_is_taken_and_spares_the_build(machine: Machine) -> None:
+def test_the_official_command_line_is_used_instead_of_a_build(machine: Machine) -> None:
     machine.has_pulumi(str(sdk_version()))
 
     engine = machine.piece("preview", "pulumi")
@@ -134,7 +134,7 @@ def test_the_official_command_line_is_taken_and_spares_the_build(machine: Machin
     assert "nothing is built for a preview" in engine["found"]
 
 
-def test_an_official_command_line_that_is_too_old_is_told_with_what_is_done_instead(machine: Machine) -> None:
+def test_an_official_command_line_that_is_too_old_is_reported_with_the_alternative(machine: Machine) -> None:
     machine.has_pulumi("3.100.0")
     machine.has_go("1.26.6")
 
@@ -143,17 +143,17 @@ def test_an_official_command_line_that_is_too_old_is_told_with_what_is_done_inst
     assert f"is 3.100.0, and the SDK needs {sdk_version()}" in engine["found"]
 
 
-def test_a_cloud_needs_the_official_pieces_and_each_missing_one_has_its_command(machine: Machine) -> None:
+def test_missing_official_pieces_of_a_cloud_are_listed_with_their_commands(machine: Machine) -> None:
     machine.has_plugins("kubernetes")
 
-    told = [(each["found"], each["remedy"]) for each in machine.found("eks")["pieces"] if each["state"] == "missing"]
-    assert [remedy for _, remedy in told] == [
+    missing = [(each["found"], each["remedy"]) for each in machine.found("eks")["pieces"] if each["state"] == "missing"]
+    assert [remedy for _, remedy in missing] == [
         f"install Pulumi {sdk_version()} or later from https://www.pulumi.com/docs/install",
         f"pulumi plugin install resource aws {PLUGINS['aws']}",
     ]
 
 
-def test_nobody_is_asked_for_credentials_unless_the_person_says_so(machine: Machine) -> None:
+def test_credentials_are_checked_only_on_request(machine: Machine) -> None:
     machine.has_pulumi(str(sdk_version()))
     machine.has_plugins("gcp", "aws", "kubernetes")
 
@@ -164,25 +164,25 @@ def test_nobody_is_asked_for_credentials_unless_the_person_says_so(machine: Mach
     ]
 
 
-def test_a_stack_that_cannot_be_used_is_told_with_the_command_that_says_all_of_it(machine: Machine) -> None:
+def test_an_unusable_stack_is_reported_with_the_command_for_details(machine: Machine) -> None:
     path = machine.project / "Pulumi.dev-gke.yaml"
     path.write_text(path.read_text().replace("  region:", "  regoin:", 1))
 
-    told = machine.piece("settings", "stack dev-gke")
-    assert told["state"] == "missing"
-    assert "region" in told["found"]
-    assert told["remedy"] == "flexspot settings check -s dev-gke"
+    piece = machine.piece("settings", "stack dev-gke")
+    assert piece["state"] == "missing"
+    assert "region" in piece["found"]
+    assert piece["remedy"] == "flexspot settings check -s dev-gke"
 
 
-def test_outside_of_a_project_the_next_step_is_to_make_one(machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_outside_a_project_the_next_step_is_to_create_one(machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
-    told = machine.piece("settings", "project")
-    assert told["state"] == "missing"
-    assert "flexspot init" in told["remedy"]
+    piece = machine.piece("settings", "project")
+    assert piece["state"] == "missing"
+    assert "flexspot init" in piece["remedy"]
 
 
-def test_the_exit_code_says_whether_what_is_needed_works_and_people_read_the_same_in_a_table(machine: Machine) -> None:
+def test_the_exit_code_says_whether_requested_purposes_work(machine: Machine) -> None:
     whole = machine.doctor()
 
     assert [machine.doctor("--for", purpose).exit_code for purpose in ("settings", "preview")] == [0, 1]
@@ -191,7 +191,7 @@ def test_the_exit_code_says_whether_what_is_needed_works_and_people_read_the_sam
     assert "✗ gke: deploy stacks of GKE" in whole.output
 
 
-def test_looking_changes_nothing(machine: Machine) -> None:
+def test_doctor_changes_no_file(machine: Machine) -> None:
     machine.has_go("1.26.6")
     above = machine.project.parent
     before = {path: path.stat().st_mtime_ns for path in above.rglob("*")}

@@ -1,4 +1,4 @@
-"""The program on EKS Auto Mode: what it declares and what it leaves to AWS, what agrees, and how judges find it; without an engine."""
+"""The program on EKS Auto Mode: its declarations, what it leaves to AWS, consistency, and rules; without an engine."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_the_cluster_has_the_three_parts_of_auto_mode_and_none_of_its_built_in_p
     assert "elasticLoadBalancing" not in standard["kubernetesNetworkConfig"]
 
 
-def test_what_auto_mode_has_in_itself_is_not_declared() -> None:
+def test_built_in_parts_of_auto_mode_are_not_declared() -> None:
     made = in_auto_mode()
 
     for kind in ("aws:eks/nodeGroup:NodeGroup", "aws:ec2/launchTemplate:LaunchTemplate", "aws:sqs/queue:Queue", NODE_CLASS):
@@ -74,12 +74,12 @@ def test_what_auto_mode_has_in_itself_is_not_declared() -> None:
     assert standard == installed | {addon.value for addon in auto_mode().addons}, "together they are what every cluster of ours has"
 
 
-def test_everything_else_is_as_on_a_standard_cluster() -> None:
-    """Queues, teams, storage, measurement and networks know nothing of who runs Karpenter."""
+def test_everything_else_in_auto_mode_is_as_on_a_standard_cluster() -> None:
+    """Queues, teams, storage, measurement and networks do not depend on who runs Karpenter."""
 
     def others(declarations: Declarations) -> set[str]:
         of_nodes = ("aws:eks/", "aws:ec2/launchTemplate", "aws:sqs/", "aws:cloudwatch/event", "aws:iam/", "kubernetes:helm", "flexspot:")
-        # The two pools that are added serve a class of their own, without a queue.
+        # The two additional pools serve their own class, without a queue.
         added = ("l40s", "unqueued", "gpu-production", SYSTEM)
         kinds = (*of_nodes, NODE_CLASS, AUTO_CLASS)
         return {name for name in declarations.made if not name.startswith(kinds) and not any(each in name for each in added)}
@@ -89,7 +89,7 @@ def test_everything_else_is_as_on_a_standard_cluster() -> None:
     assert others(as_shipped("dev-eks")) - others(in_auto_mode()) == set()
 
 
-def test_every_pool_of_the_plan_is_a_node_pool_with_its_ceilings_and_a_node_class_of_its_own() -> None:
+def test_every_pool_of_the_plan_is_a_node_pool_with_ceilings_and_its_own_node_class() -> None:
     assert pools().keys() == {*(pool.name for pool in plan().pools), OTHER_WORK, SYSTEM}
     assert classes().keys() == pools().keys()
     for name, spec in pools().items():
@@ -101,7 +101,7 @@ def test_every_pool_of_the_plan_is_a_node_pool_with_its_ceilings_and_a_node_clas
     assert "flexspot.dev/system" in json.dumps(kueue.inputs)
 
 
-def test_flavors_and_routes_select_what_nodes_of_auto_mode_have() -> None:
+def test_flavors_and_routes_select_labels_of_auto_mode_nodes() -> None:
     flavors = {each["metadata"]["name"]: each["spec"] for each in in_auto_mode().inputs_of(f"{KUEUE}:ResourceFlavor")}
 
     assert flavors
@@ -118,13 +118,13 @@ def test_flavors_and_routes_select_what_nodes_of_auto_mode_have() -> None:
 
 
 def test_nodes_drain_before_aws_ends_them() -> None:
-    """A drain that is longer than what is left of the 21 days would be cut short."""
+    """AWS ends nodes after 21 days, and would interrupt a drain that lasts longer."""
     for name, spec in pools().items():
         node = spec["template"]["spec"]
         hours = [_hours(node[key]) for key in ("expireAfter", "terminationGracePeriod")]
         assert sum(hours) <= 21 * 24, name
         assert hours[0] == 480, name
-    # A week's new image of AWS's is drift: jobs are not taken from under, services are.
+    # AWS's weekly new image causes drift. Services are moved, running jobs are not.
     assert {"nodes": "0", "reasons": ["Drifted"]} in pools()["l4-spot"]["disruption"]["budgets"]
     assert {"nodes": "0", "schedule": "0 8 * * mon-fri", "duration": "10h"} in pools()["l40s-on-demand"]["disruption"]["budgets"]
 
@@ -133,7 +133,7 @@ def _hours(written: str) -> float:
     return int(written[:-1]) / {"h": 1, "s": 3600}[written[-1]]
 
 
-def test_node_classes_say_network_volume_reservation_and_tags_in_auto_modes_words() -> None:
+def test_auto_mode_node_classes_have_volume_reservation_and_tags() -> None:
     reserved, paid, system = (classes()[name] for name in ("l40s-reserved", "l40s-on-demand", SYSTEM))
 
     assert reserved["capacityReservationSelectorTerms"] == [{"owner": "444455556666", "tags": {"purpose": "serving"}}]
@@ -147,7 +147,7 @@ def test_node_classes_say_network_volume_reservation_and_tags_in_auto_modes_word
 
 
 @pytest.mark.slow
-def test_a_pool_with_efa_has_its_interfaces_group_and_addresses_for_its_pods_and_no_plugin_of_ours() -> None:
+def test_a_pool_with_efa_has_interfaces_and_its_group_and_no_separate_plugin() -> None:
     efa = {"name": "a100", "machine": "p4d.24xlarge", "capacity_type": "spot", "zones": ["us-east-1b"], "max_nodes": 2}
     settings = auto_mode_settings()
     settings["pools"].append(efa | {"efa": True, "compact_placement": True, "serves": ["training"]})
@@ -156,7 +156,7 @@ def test_a_pool_with_efa_has_its_interfaces_group_and_addresses_for_its_pods_and
     made = declared("dev-eks", settings)
 
     [spec] = [each["spec"] for each in made.inputs_of(AUTO_CLASS) if each["metadata"]["name"] == "a100"]
-    # As the EKS user guide has it of four cards: an address on the first, and an EFA-only interface on each.
+    # As in the EKS user guide for four cards: an address on the first, and an EFA-only interface on each.
     cards = [(each["networkCardIndex"], each["interfaceType"]) for each in spec["advancedNetworking"]["networkInterfaces"]]
     assert cards == [(0, "interface"), *((card, "efa-only") for card in range(4))]
     assert len(spec["securityGroupSelectorTerms"]) == 2, "the cluster's, and the one whose members reach one another"
@@ -168,7 +168,7 @@ def test_a_pool_with_efa_has_its_interfaces_group_and_addresses_for_its_pods_and
     assert refused_requests(made.made.values()) == []
 
 
-def test_nodes_join_before_pools_are_there_and_controllers_have_nodes_before_they_are_installed() -> None:
+def test_pools_wait_for_node_access_and_controllers_for_their_nodes() -> None:
     made = in_auto_mode()
     [entry] = [each for each in made.of(ENTRY) if each.inputs["type"] == "EC2"]
     [access] = [each for each in made.of(ASSOCIATION) if each.inputs["policyArn"].endswith("/AmazonEKSAutoNodePolicy")]
@@ -188,7 +188,7 @@ def test_nodes_join_before_pools_are_there_and_controllers_have_nodes_before_the
 NODE_POLICIES = ("AmazonEKSWorkerNodeMinimalPolicy", "AmazonEC2ContainerRegistryPullOnly")
 
 
-def test_network_policies_and_volumes_are_switched_on_where_auto_mode_looks_for_them() -> None:
+def test_network_policies_and_volumes_are_enabled_for_auto_mode() -> None:
     [policies] = [each for each in in_auto_mode().inputs_of("kubernetes:core/v1:ConfigMap") if each["metadata"]["name"] == "amazon-vpc-cni"]
     [volumes] = in_auto_mode().inputs_of("kubernetes:storage.k8s.io/v1:StorageClass")
 
@@ -199,7 +199,7 @@ def test_network_policies_and_volumes_are_switched_on_where_auto_mode_looks_for_
     assert startup == {"s3.csi.aws.com/agent-not-ready"}, "Auto Mode's EBS driver takes no taint off"
 
 
-def test_the_provider_and_awss_own_models_take_every_input() -> None:
+def test_the_provider_and_awss_models_accept_every_input() -> None:
     made = in_auto_mode().made.values()
 
     assert refused_inputs(made) == []
@@ -207,12 +207,12 @@ def test_the_provider_and_awss_own_models_take_every_input() -> None:
 
 
 def own_policy() -> PolicyDocument:
-    """Return our own document of the cluster's role."""
+    """Return the cluster role's policy document of this project."""
     [own] = [each.inputs["policy"] for each in in_auto_mode().of("aws:iam/policy:Policy") if each.name == "cluster-own-tags-policy"]
     return json.loads(own)
 
 
-def test_the_clusters_role_has_the_policies_of_auto_mode() -> None:
+def test_the_clusters_role_has_auto_modes_policies() -> None:
     attached = [each.inputs["policyArn"] for each in in_auto_mode().of(ATTACHMENT) if each.name.startswith("cluster-role-")]
 
     assert sorted(arn.rpartition("/AmazonEKS")[2].removesuffix("Policy") for arn in attached if "/AmazonEKS" in arn) == [
@@ -220,8 +220,8 @@ def test_the_clusters_role_has_the_policies_of_auto_mode() -> None:
     ]
 
 
-def test_auto_mode_sets_tags_of_ours_on_nodes_of_its_own_cluster_alone() -> None:
-    """AWS's own policies allow tags of EKS's alone: each tag of a NodeClass would otherwise keep every node from being launched."""
+def test_auto_mode_may_tag_only_nodes_of_its_own_cluster() -> None:
+    """AWS's own policies allow only tags of EKS. With any other tag of a NodeClass, no node could be launched."""
     own = own_policy()
     # The variable is the session's tag, which EKS sets to the cluster's name.
     of_the_cluster = {"aws:RequestTag/eks:eks-cluster-name": "${aws:PrincipalTag/eks:eks-cluster-name}"}
@@ -236,8 +236,8 @@ def test_auto_mode_sets_tags_of_ours_on_nodes_of_its_own_cluster_alone() -> None
     ]
 
 
-@pytest.mark.nightly(held_by="test_auto_mode_sets_tags_of_ours_on_nodes_of_its_own_cluster_alone")
-def test_principalmapper_lets_auto_mode_tag_nodes_of_its_own_cluster_alone() -> None:
+@pytest.mark.nightly(held_by="test_auto_mode_may_tag_only_nodes_of_its_own_cluster")
+def test_principalmapper_lets_auto_mode_tag_only_nodes_of_its_own_cluster() -> None:
     own = own_policy()
     # principalmapper puts variables into resources, not into conditions.
     bound = json.loads(json.dumps(own).replace("${aws:PrincipalTag/eks:eks-cluster-name}", "dev"))

@@ -1,4 +1,4 @@
-"""What an organisation asks of everything in AWS: its own tags, a permissions boundary, an IAM path, keys and owners of its own."""
+"""An organisation's requirements for everything in AWS: own tags, a permissions boundary, an IAM path, own keys and owners."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ROLE, POLICY = "aws:iam/role:Role", "aws:iam/policy:Policy"
 
 @functools.cache
 def asked() -> Declarations:
-    """The production stack as an organisation wants it."""
+    """Return the production stack with an organisation's settings."""
     return declared("prod-eks", organisation_settings())
 
 
@@ -34,11 +34,11 @@ def asked() -> Declarations:
 @pytest.mark.parametrize(
     "settings",
     [
-        pytest.param(organisation_settings, marks=pytest.mark.nightly(held_by="test_the_provider_and_awss_own_models_take_all_of_it")),
+        pytest.param(organisation_settings, marks=pytest.mark.nightly(held_by="test_the_provider_and_awss_models_accept_all_inputs")),
         everything_settings,
     ],
 )
-def test_the_provider_and_awss_own_models_take_all_of_it(settings: Callable[[], dict[str, Any]]) -> None:
+def test_the_provider_and_awss_models_accept_all_inputs(settings: Callable[[], dict[str, Any]]) -> None:
     made = declared("prod-eks", settings()).made.values()
 
     assert len({each.type for each in made}) > 40
@@ -47,17 +47,17 @@ def test_the_provider_and_awss_own_models_take_all_of_it(settings: Callable[[], 
 
 
 @pytest.mark.slow
-def test_every_resource_of_aws_that_has_tags_has_those_of_the_organisation_too() -> None:
+def test_every_tagged_aws_resource_has_the_organisations_tags_too() -> None:
     before, after = as_shipped("prod-eks").made, asked().made
     tagged = [name for name, each in before.items() if each.type.startswith("aws:") and each.inputs.get("tags")]
 
     assert len(tagged) > 60
     for name in tagged:
-        # Roles and policies are the same resources, in another place.
+        # Roles and policies are the same resources, with another path.
         assert after[name].inputs["tags"] == before[name].inputs["tags"] | {"CostCenter": "4711"}, name
 
 
-def test_machines_volumes_and_interfaces_have_them_as_well() -> None:
+def test_machines_volumes_and_interfaces_have_the_organisations_tags() -> None:
     [template] = asked().of("aws:ec2/launchTemplate:LaunchTemplate")
     assert {each["resourceType"] for each in template.inputs["tagSpecifications"] if each["tags"]["CostCenter"] == "4711"} == {
         "instance",
@@ -68,8 +68,8 @@ def test_machines_volumes_and_interfaces_have_them_as_well() -> None:
         assert spec["tags"]["CostCenter"] == "4711", name
 
 
-def test_no_tag_that_the_platform_sets_can_be_set_by_a_stack() -> None:
-    """Judged by what the shipped stacks declare, not by the list in the settings."""
+def test_a_stack_cannot_set_the_platforms_tags() -> None:
+    """Derived from the declarations of the shipped stacks, not from the list in the settings."""
     declarations = [as_shipped("dev-eks"), as_shipped("prod-eks")]
     tags: list[dict[str, str]] = [resource.inputs.get("tags") or {} for each in declarations for resource in each.made.values()]
     keys = {key for each in tags for key in each}
@@ -81,7 +81,7 @@ def test_no_tag_that_the_platform_sets_can_be_set_by_a_stack() -> None:
             parse_settings(shipped("dev-eks", tags={key: "mine"}), "test")
 
 
-def test_every_role_is_in_the_path_and_within_the_boundary() -> None:
+def test_every_role_has_the_path_and_the_boundary() -> None:
     roles = asked().of(ROLE)
 
     assert len(roles) == len(as_shipped("prod-eks").of(ROLE)) > 8
@@ -89,7 +89,7 @@ def test_every_role_is_in_the_path_and_within_the_boundary() -> None:
     assert {each.inputs["path"] for each in asked().of(POLICY)} == {"/platform/"}
 
 
-def test_karpenter_may_pass_the_role_that_its_nodes_have_and_names_it_without_its_path() -> None:
+def test_karpenter_may_pass_its_nodes_role_and_names_it_without_its_path() -> None:
     """IAM compares whole ARNs; AddRoleToInstanceProfile takes a name (Karpenter, pkg/providers/instanceprofile/instanceprofile.go)."""
     [role] = [each for each in asked().of(ROLE) if each.name == "karpenter-nodes-role"]
     passed = [each.inputs["policy"] for each in asked().of(POLICY) if "iam:PassRole" in each.inputs["policy"]]
@@ -99,7 +99,7 @@ def test_karpenter_may_pass_the_role_that_its_nodes_have_and_names_it_without_it
     assert f":role/{role.inputs['name']}" not in passed[0]
 
 
-def test_teams_pods_take_the_role_that_their_team_has() -> None:
+def test_teams_pods_use_their_teams_role() -> None:
     roles = {f"arn:aws:iam::{ACCOUNT}:role{each.inputs['path']}{each.inputs['name']}" for each in asked().of(ROLE)}
     known = [each.inputs["roleArn"] for each in asked().of("aws:eks/podIdentityAssociation:PodIdentityAssociation")]
 
@@ -129,13 +129,13 @@ def test_teams_pods_take_the_role_that_their_team_has() -> None:
         *({"iam": {"permissions_boundary": each}} for each in (f"arn:aws:iam::{ACCOUNT}:role/boundary", "boundary")),
     ],
 )
-def test_what_aws_and_iam_would_refuse_is_refused(changes: dict[str, Any]) -> None:
+def test_values_that_aws_and_iam_refuse_are_refused(changes: dict[str, Any]) -> None:
     """AWS's tagging limits, and IAM's: "tag keys are not case sensitive" (IAM user guide, "Tags for IAM resources")."""
     with pytest.raises(SettingsError):
         parse_settings(shipped("dev-eks", **changes), "test")
 
 
-def test_an_owner_beside_ids_is_refused() -> None:
+def test_an_owner_next_to_ids_is_refused() -> None:
     """The definition of EC2NodeClass: "'id' is mutually exclusive, cannot be set along with other fields"."""
     settings = shipped("prod-eks")
     settings["pools"][3]["reservation"]["owner"] = "444455556666"
@@ -144,7 +144,7 @@ def test_an_owner_beside_ids_is_refused() -> None:
         parse_settings(settings, "test")
 
 
-def test_nodes_logs_and_reservations_are_as_the_stack_says() -> None:
+def test_nodes_logs_and_reservations_have_the_stacks_settings() -> None:
     [logs] = asked().inputs_of("aws:cloudwatch/logGroup:LogGroup")
     assert logs["kmsKeyId"] == KEY
     terms = node_classes(asked())["h100-reserved"]["capacityReservationSelectorTerms"]

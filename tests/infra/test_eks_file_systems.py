@@ -1,4 +1,4 @@
-"""File systems of EFS in a stack: what they add, and who reaches them."""
+"""EFS file systems in a stack: the resources that they add, and who reaches them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def deployed(stack: str, **storage: str) -> Declarations:
 
 
 @pytest.mark.parametrize("stack", ["dev-eks", "prod-eks"])
-def test_files_are_encrypted_and_what_nobody_can_make_again_is_protected(stack: str) -> None:
+def test_file_systems_are_encrypted_and_irreplaceable_ones_are_protected(stack: str) -> None:
     made = {each.name: each for each in deployed(stack, **BOTH).of(FILE_SYSTEM)}
 
     assert [each.inputs["encrypted"] for each in made.values()] == [True, True]
@@ -40,13 +40,13 @@ def test_files_are_encrypted_and_what_nobody_can_make_again_is_protected(stack: 
     assert made["checkpoints-efs-file-system"].protected is (stack == "prod-eks")
 
 
-def test_a_person_says_whether_a_file_system_may_go() -> None:
+def test_deletion_protection_of_file_systems_is_a_setting() -> None:
     storage = BOTH | {"efs": {"deletion_protection": False}}
 
     assert [each.protected for each in declared("prod-eks", shipped("prod-eks", storage=storage)).of(FILE_SYSTEM)] == [False, False]
 
 
-def test_each_private_subnet_has_a_mount_target_that_the_nodes_alone_reach() -> None:
+def test_each_private_subnet_has_a_mount_target_that_only_nodes_reach() -> None:
     declarations, zones = deployed("dev-eks", **BOTH), shipped("dev-eks")["zones"]
 
     for purpose in BOTH:
@@ -59,7 +59,7 @@ def test_each_private_subnet_has_a_mount_target_that_the_nodes_alone_reach() -> 
         assert "cidrIpv4" not in rule
 
 
-def test_each_team_mounts_its_own_access_point_once_the_policy_and_the_mount_targets_are_there() -> None:
+def test_each_team_mounts_its_own_access_point_after_policy_and_mount_targets() -> None:
     declarations, zones = deployed("dev-eks", **BOTH), shipped("dev-eks")["zones"]
 
     for team in (each["name"] for each in shipped("dev-eks")["teams"]):
@@ -74,7 +74,7 @@ def test_each_team_mounts_its_own_access_point_once_the_policy_and_the_mount_tar
         assert f"{POLICY} {purpose}-efs-policy" in declarations.waits_for(f"{MOUNT_TARGET} {target.name}")
 
 
-def test_nodes_take_pods_once_the_drivers_of_the_stacks_file_systems_are_there() -> None:
+def test_nodes_accept_pods_after_the_file_systems_drivers_are_ready() -> None:
     stacks = {"": as_shipped("dev-eks"), "efs": deployed("dev-eks", **BOTH), "fsx": deployed("dev-eks", datasets="lustre")}
 
     for name, declarations in stacks.items():
@@ -84,7 +84,7 @@ def test_nodes_take_pods_once_the_drivers_of_the_stacks_file_systems_are_there()
             assert {driver for driver in DRIVERS if f"{driver}.csi.aws.com/agent-not-ready" in waited} == {name} - {""}
 
 
-def test_on_a_cluster_that_is_there_they_are_in_the_subnets_that_are_named_and_the_drivers_are_its_owners() -> None:
+def test_on_an_existing_cluster_file_systems_use_the_named_subnets_and_its_own_drivers() -> None:
     subnets = ["subnet-0a1b2c3d4e5f60718", "subnet-0a1b2c3d4e5f60719"]
     there = {"existing_vpc": "vpc-0a1b2c3d4e5f60718", "existing_private_subnets": subnets}
     cluster = shipped("dev-eks")["cluster"] | {"existing": "theirs"}

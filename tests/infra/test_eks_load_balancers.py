@@ -1,4 +1,4 @@
-"""AWS's load balancer controller in a stack: only where it is wanted, and there until nothing is left that waits for it."""
+"""AWS's load balancer controller in a stack: installed only on request, and deleted after everything that needs it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def installed() -> Declarations:
     return controlled()
 
 
-def test_it_adds_itself_and_changes_nothing_else() -> None:
+def test_the_controller_adds_its_resources_and_changes_no_other() -> None:
     before, after = as_shipped("dev-eks").made, installed().made
 
     components = {name for name in after if name.startswith("flexspot:")}
@@ -41,17 +41,17 @@ def test_it_adds_itself_and_changes_nothing_else() -> None:
     assert {name for name in set(before) & set(after) - components if before[name].inputs != after[name].inputs} == set()
 
 
-def test_a_namespace_is_deleted_before_the_controller_that_takes_the_finalizers_off_what_is_in_it() -> None:
+def test_a_namespace_is_deleted_before_the_controller_that_removes_finalizers_in_it() -> None:
     for team in shipped("dev-eks")["teams"]:
         namespace = f"{NAMESPACE} {team['name']}-namespace"
         assert {CONTROLLER, *ROLE_PARTS} <= installed().waits_for(namespace)
 
 
-def test_it_starts_once_its_pods_have_nodes_and_a_role() -> None:
+def test_the_controller_starts_after_its_nodes_and_role_exist() -> None:
     assert {SYSTEM_NODES, "aws:eks/addon:Addon cluster-eks-pod-identity-agent", *ROLE_PARTS} <= installed().waits_for(CONTROLLER)
 
 
-def test_on_a_cluster_of_ours_it_runs_on_the_system_nodes_and_else_where_there_is_room() -> None:
+def test_the_controller_runs_on_system_nodes_of_an_own_cluster_and_anywhere_on_an_existing_one() -> None:
     ours = installed().made[CONTROLLER].inputs["values"]
     there = {"existing_vpc": "vpc-0a1b2c3d4e5f60718", "existing_private_subnets": ["subnet-0a1b2c3d4e5f60718", "subnet-0a1b2c3d4e5f60719"]}
     cluster = shipped("dev-eks")["cluster"] | {"existing": "theirs"}

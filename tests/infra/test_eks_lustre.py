@@ -1,4 +1,4 @@
-"""A file system of Lustre in a stack: where it is, who reaches it, and what becomes of datasets when their kind or its options change."""
+"""A Lustre file system in a stack: its place, who reaches it, and datasets after a change of their kind or options."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def teams_of(stack: str) -> list[str]:
     return [team["name"] for team in shipped(stack)["teams"]]
 
 
-def test_it_is_in_the_private_subnet_of_the_first_zone_once_its_servers_may_talk() -> None:
+def test_lustre_is_in_the_first_zones_private_subnet_after_its_firewall_rules() -> None:
     declarations = in_lustre("dev-eks")
 
     [made] = declarations.inputs_of(FILE_SYSTEM)
@@ -53,7 +53,7 @@ def test_it_is_in_the_private_subnet_of_the_first_zone_once_its_servers_may_talk
     assert peers == {group, nodes}
 
 
-def test_teams_mount_it_once_it_shows_the_bucket_and_the_bucket_is_private() -> None:
+def test_teams_mount_lustre_after_it_is_linked_to_a_private_bucket() -> None:
     declarations = in_lustre("dev-eks")
 
     [link] = declarations.inputs_of(LINK)
@@ -65,12 +65,12 @@ def test_teams_mount_it_once_it_shows_the_bucket_and_the_bucket_is_private() -> 
         assert (spec["csi"]["driver"], spec["csi"]["volumeHandle"]) == ("fsx.csi.aws.com", f"<{MADE}>::{team}")
         assert spec["mountOptions"] == ["ro", "flock"]
         assert f"{LINK} datasets-lustre-bucket" in declarations.waits_for(f"{VOLUME} {team}-datasets-volume")
-        # Checkpoints are where they were.
+        # Checkpoints stay where they were.
         assert declarations.made[f"{VOLUME} {team}-checkpoints-volume"].inputs["spec"]["csi"]["driver"] == "s3.csi.aws.com"
 
 
 @pytest.mark.parametrize("stack", ["dev-eks", "prod-eks"])
-def test_it_is_protected_in_production_or_where_somebody_says_so(stack: str) -> None:
+def test_lustre_is_protected_in_production_or_by_its_setting(stack: str) -> None:
     assert in_lustre(stack).made[MADE].protected is (stack == "prod-eks")
     assert in_lustre(stack, deletion_protection=stack == "dev-eks").made[MADE].protected is (stack == "dev-eks")
 
@@ -85,11 +85,11 @@ def test_from_s3_to_lustre_and_back_claims_alone_are_made_anew_and_no_bucket_goe
     assert {each.name for each in back.of(Operation.REPLACE)} == objects
     assert [each.name for each in (*run.lost, *back.lost) if each.kind == BUCKET] == []
     assert MADE in {each.name for each in back.of(Operation.DELETE)}
-    # A claim keeps its name: the old one goes first, or the API server refuses the new one.
+    # A claim keeps its name, so the old one must be deleted first: the API server refuses a second one.
     assert all(each.first for each in run.of(Operation.REPLACE) if each.kind == CLAIM)
 
 
-def test_it_grows_and_gets_faster_in_place_and_a_protected_one_is_not_made_anew_to_shrink() -> None:
+def test_lustre_grows_in_place_and_a_protected_one_is_not_replaced_to_shrink() -> None:
     small, large = in_lustre("prod-eks"), in_lustre("prod-eks", capacity_gib=2400, throughput_mbps_per_tib=500)
     grows = steps(small, large)
 

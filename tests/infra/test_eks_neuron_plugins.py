@@ -1,4 +1,4 @@
-"""Which device plugins a stack gets by the accelerators of its pools, in which versions."""
+"""Device plugins and their versions, by the accelerators of a stack's pools."""
 
 from __future__ import annotations
 
@@ -24,9 +24,7 @@ OF_NEURON: dict[str, Any] = {"pools.0.machine": "trn1.32xlarge", "teams.0.shares
         (OF_NEURON | {"cluster.ami": "bottlerocket@1.65.0"}, None, "1.10.0"),
     ],
 )
-def test_a_stack_has_the_plugins_of_the_accelerators_of_its_pools_and_no_others(
-    changes: dict[str, Any], nvidia: str | None, neuron: str | None
-) -> None:
+def test_a_stack_has_only_the_device_plugins_for_its_pools(changes: dict[str, Any], nvidia: str | None, neuron: str | None) -> None:
     settings = parse_settings(changed("eks", changes), "test")
     assert isinstance(settings, EksSettings)
 

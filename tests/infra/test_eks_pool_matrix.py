@@ -1,4 +1,4 @@
-"""Every machine of the catalog with accelerators at every capacity type of EKS: what the plan becomes as a NodePool and a node class."""
+"""The NodePool and node class of a pool, for every machine with accelerators and every capacity type of EKS."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
 Register = Callable[[Callable[[], object]], Any]
 
 NODES = 3
-# As Karpenter's AWS provider v1.14.1 tells of them: the resource, how its labels go on, and whether it says the memory of one.
+# Names of Karpenter's AWS provider v1.14.1: the resource, the word in its labels, and whether a label has the memory of one device.
 KINDS = {"nvidia": ("nvidia.com/gpu", "gpu", True), "aws": ("aws.amazon.com/neuron", "accelerator", False)}
 MACHINES = sorted(name for name, machine in machines_of(Vendor.AWS).items() if machine.gpu and machine.zones)
 NIGHTLY = pytest.mark.nightly(
-    held_by="test_a_pool_of_any_machine_at_any_capacity_type, test_reserved_pools_draw_on_their_own_reservations_and_no_other_pool_does"
+    held_by="test_any_machine_has_a_pool_at_any_capacity_type, test_reserved_pools_draw_on_their_own_reservations_and_no_other_pool_does"
 )
 COMMON: Ec2NodeClassArgs = {"node_class": "", "ami": "al2023@v20260903", "cluster": "test", "node_role": "nodes", "tags": {"owner": "ann"}}
 
 
 @dataclass(frozen=True)
 class Made:
-    """What one pool becomes: the specs of its NodePool and of its node class."""
+    """The specs of one pool's NodePool and node class."""
 
     machine: Machine
     gpu: Gpu
@@ -55,7 +55,7 @@ def made(register: Register, name: str, capacity_type: str, **options: Any) -> M
     reservation = {"pools.0.reservation": {"ids": ["cr-0a1b2c3d4e5f60718"]}} if capacity_type == "reserved" else {}
     changes: dict[str, Any] = {
         "region": region,
-        # EKS has two zones at least; the machine need not be in both.
+        # EKS needs at least two zones; only one of them must offer the machine.
         "zones": [zone, next(f"{region}{letter}" for letter in "ab" if f"{region}{letter}" != zone)],
         "pools.0.zones": [zone],
         "pools.0.machine": name,
@@ -71,7 +71,7 @@ def made(register: Register, name: str, capacity_type: str, **options: Any) -> M
 
 
 def declared_pool(register: Register, changes: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The NodePool and the node class of the one pool of the least settings with `changes`."""
+    """Return the NodePool and the node class of the only pool of the smallest settings with `changes`."""
     settings = parse_settings(changed("eks", changes), "test")
     assert isinstance(settings, EksSettings)
     plan = build_plan(settings, "test")
@@ -89,7 +89,7 @@ def declared_pool(register: Register, changes: dict[str, Any]) -> tuple[dict[str
 
 @pytest.mark.parametrize("capacity_type", ["spot", *(pytest.param(each, marks=NIGHTLY) for each in ("on-demand", "reserved"))])
 @pytest.mark.parametrize("name", MACHINES)
-def test_a_pool_of_any_machine_at_any_capacity_type(name: str, capacity_type: str, register: Register) -> None:
+def test_any_machine_has_a_pool_at_any_capacity_type(name: str, capacity_type: str, register: Register) -> None:
     pool = made(register, name, capacity_type)
 
     assert pool.requirements["karpenter.sh/capacity-type"] == [capacity_type]
@@ -118,7 +118,7 @@ def test_a_pool_of_any_machine_at_any_capacity_type(name: str, capacity_type: st
     assert (pool.node_class.get("instanceStorePolicy") == "RAID0") == (pool.machine.local_ssd_gb > 0)
 
 
-def test_a_machine_of_the_stack_file_becomes_what_one_of_the_catalog_becomes(register: Register) -> None:
+def test_a_described_machine_is_declared_like_one_of_the_catalog(register: Register) -> None:
     described = {
         "name": "p7.48xlarge",
         "vcpu": 224,

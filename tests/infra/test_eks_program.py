@@ -1,4 +1,4 @@
-"""The program over the shipped EKS stacks: what it declares, in which order, and what agrees with what; without an engine."""
+"""The program with the shipped EKS stacks: its declarations, their order and consistency; without an engine."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_every_pool_of_the_plan_is_a_node_pool_with_its_own_node_class_and_waits
 
 
 @both_stacks
-def test_karpenter_starts_only_when_its_pods_can_act_and_its_nodes_can_join(stack: str) -> None:
+def test_karpenter_starts_after_its_identity_and_its_nodes_access(stack: str) -> None:
     declarations = as_shipped(stack)
     karpenter = declarations.waits_for(f"{RELEASE} karpenter-release")
 
@@ -56,7 +56,7 @@ def test_karpenter_starts_only_when_its_pods_can_act_and_its_nodes_can_join(stac
 
 
 @pytest.mark.slow
-def test_admins_have_access_until_the_last_object_of_the_cluster_is_gone() -> None:
+def test_admins_have_access_until_the_clusters_last_object_is_deleted() -> None:
     admin = {"admin_roles": ["arn:aws:iam::111122223333:role/platform-admin"]}
     settings = shipped("dev-eks")
     declarations = declared("dev-eks", settings | {"cluster": settings["cluster"] | admin})
@@ -91,7 +91,7 @@ def test_a_role_in_two_teams_has_one_access_entry_and_both_teams_bind_its_groups
 
 
 @both_stacks
-def test_everything_of_aws_is_made_in_the_named_region_of_the_named_account_alone(stack: str) -> None:
+def test_all_aws_resources_are_in_the_stacks_region_and_account(stack: str) -> None:
     declarations = as_shipped(stack)
     [provider] = declarations.inputs_of("pulumi:providers:aws")
 
@@ -115,7 +115,7 @@ def test_node_pools_have_the_ceilings_labels_and_machines_of_the_plan(stack: str
         assert requirements(spec)["topology.kubernetes.io/zone"] == sorted(pool.zones)
 
 
-def test_running_jobs_are_never_moved_and_services_are_moved_a_tenth_at_a_time_outside_their_quiet_hours() -> None:
+def test_jobs_are_never_moved_and_services_only_outside_their_quiet_hours() -> None:
     pools = gpu_pools(as_shipped("prod-eks"))
 
     training, inference = pools["h100-reserved"], pools["l4-reserved"]
@@ -140,7 +140,7 @@ def test_reserved_pools_draw_on_their_own_reservations_and_no_other_pool_does() 
 
 
 @pytest.mark.slow
-def test_a_work_queue_of_a_team_is_a_queue_a_place_for_what_fails_and_a_right_of_that_team_alone() -> None:
+def test_a_teams_work_queue_has_a_dead_letter_queue_and_only_that_team_may_read_it() -> None:
     settings = shipped("dev-eks")
     settings["teams"][0]["work_queue"] = {"name": "sweeps"}
 
@@ -157,14 +157,14 @@ def test_a_work_queue_of_a_team_is_a_queue_a_place_for_what_fails_and_a_right_of
 
 
 @pytest.mark.parametrize("stack,ranges", [("dev-eks", ["203.0.113.0/24"]), ("prod-eks", None)])
-def test_the_api_server_is_public_for_named_ranges_alone(stack: str, ranges: list[str] | None) -> None:
+def test_the_api_server_is_public_only_for_named_ranges(stack: str, ranges: list[str] | None) -> None:
     [cluster] = as_shipped(stack).inputs_of(CLUSTER)
 
     assert cluster["vpcConfig"]["endpointPublicAccess"] is (ranges is not None)
     assert cluster["vpcConfig"].get("publicAccessCidrs") == ranges
 
 
-def test_nodes_of_multi_node_training_alone_have_efa_and_are_in_its_group() -> None:
+def test_only_multi_node_training_has_efa_and_its_security_group() -> None:
     declarations = as_shipped("prod-eks")
     classes = node_classes(declarations)
 
@@ -179,7 +179,7 @@ def test_nodes_of_multi_node_training_alone_have_efa_and_are_in_its_group() -> N
 
 
 @pytest.mark.slow
-def test_a_cluster_that_is_there_keeps_its_default_class_and_gets_rights_for_nodes_and_teams() -> None:
+def test_an_existing_cluster_keeps_its_storage_class_and_gets_access_for_nodes_and_teams() -> None:
     role = "arn:aws:iam::111122223333:role/nlp"
     settings = shipped("dev-eks")
     settings["teams"][0]["viewers"] = [role]
@@ -189,14 +189,14 @@ def test_a_cluster_that_is_there_keeps_its_default_class_and_gets_rights_for_nod
     [made] = ours.of(STORAGE_CLASS)
     assert "aws:eks/addon:Addon cluster-aws-ebs-csi-driver" in ours.waits_for(f"{STORAGE_CLASS} {made.name}")
     assert existing.of(STORAGE_CLASS) == []
-    # Nodes of a cluster of ours may not change the network.
+    # On a cluster that the stack creates, nodes may not change the network.
     assert f"{ATTACHMENT} karpenter-nodes-cni" not in ours.made
     assert f"{ATTACHMENT} karpenter-nodes-cni" in existing.made
     assert {each["clusterName"] for each in existing.inputs_of(ENTRY) if each["principalArn"] == role} == {"theirs"}
 
 
 @pytest.mark.slow
-def test_an_existing_network_is_used_and_its_first_subnets_are_the_control_planes() -> None:
+def test_the_first_subnets_of_an_existing_network_are_the_control_planes() -> None:
     subnets = ["subnet-0a1b2c3d", "subnet-1a2b3c4d", "subnet-2a3b4c5d"]
     zones = ["us-east-1a", "us-east-1b", "us-east-1c"]
     network = {"existing_vpc": "vpc-0a1b2c3d", "existing_private_subnets": subnets}
@@ -204,7 +204,7 @@ def test_an_existing_network_is_used_and_its_first_subnets_are_the_control_plane
 
     found, named = (declared("dev-eks", shipped("dev-eks", zones=zones, network=each)) for each in (network, network | own))
 
-    # It keeps them when the nodes get more.
+    # The control plane keeps its subnets if the nodes get more.
     [cluster], [group] = found.inputs_of(CLUSTER), found.inputs_of("aws:eks/nodeGroup:NodeGroup")
     assert (cluster["vpcConfig"]["subnetIds"], group["subnetIds"]) == (subnets[:2], subnets)
     assert [each["vpcConfig"]["subnetIds"] for each in named.inputs_of(CLUSTER)] == [own["existing_control_plane_subnets"]]
@@ -213,7 +213,7 @@ def test_an_existing_network_is_used_and_its_first_subnets_are_the_control_plane
     assert all(spec["subnetSelectorTerms"] == terms for spec in node_classes(found).values())
 
 
-def test_what_would_delete_the_ground_under_a_protected_cluster_fails_in_the_preview() -> None:
+def test_the_network_of_a_protected_cluster_is_protected_too() -> None:
     kept = [{each.name for each in as_shipped(stack).of("aws:ec2/vpc:Vpc") if each.protected} for stack in ("dev-eks", "prod-eks")]
     subnets = {each.name for each in as_shipped("prod-eks").of("aws:ec2/subnet:Subnet") if each.protected}
 
@@ -222,8 +222,8 @@ def test_what_would_delete_the_ground_under_a_protected_cluster_fails_in_the_pre
 
 
 @pytest.mark.slow
-def test_another_zone_of_nodes_leaves_the_control_plane_as_it_is() -> None:
-    """AWS refuses a cluster subnets in other zones than those it was made with (EKS user guide, "networking requirements")."""
+def test_another_zone_of_nodes_does_not_change_the_control_plane() -> None:
+    """AWS refuses a cluster subnets in other zones than those of its creation (EKS user guide, "networking requirements")."""
     more = declared("dev-eks", shipped("dev-eks", zones=["us-east-1a", "us-east-1b", "us-east-1d"]))
 
     for each in (as_shipped("dev-eks"), more):

@@ -1,4 +1,4 @@
-"""An upgrade of Kubernetes on EKS: what it changes in a shipped stack, and in which order the engine changes it."""
+"""A Kubernetes upgrade on EKS: its changes to a shipped stack, and the order in which the engine applies them."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ KUBE_PROXY, VPC_CNI, COREDNS = (f"{ADDON}{name}" for name in ("kube-proxy", "vpc
 
 @functools.cache
 def at(version: str) -> Declarations:
-    """The development stack on a version of Kubernetes, with an image that has both versions."""
+    """Return the development stack on a Kubernetes version, with an image for both versions."""
     cluster = shipped("dev-eks")["cluster"] | {"version": version, "ami": "al2023@v20260903"}
     return declared("dev-eks", shipped("dev-eks", cluster=cluster))
 
 
-def test_an_upgrade_takes_the_nodes_and_the_addons_of_the_version_with_it() -> None:
+def test_an_upgrade_also_upgrades_nodes_and_addons() -> None:
     old, new = at("1.34").made, at("1.35").made
     assert set(old) == set(new), "an upgrade makes and deletes nothing"
     changed = {
@@ -49,7 +49,7 @@ def test_the_control_plane_goes_first() -> None:
         assert CLUSTER in after.waits_for(name), name
 
 
-def test_new_nodes_find_the_network_of_their_version_and_the_rest_waits_for_them() -> None:
+def test_network_addons_are_upgraded_before_nodes_and_the_rest_after_them() -> None:
     after = at("1.35")
 
     assert {KUBE_PROXY, VPC_CNI} <= after.waits_for(SYSTEM_NODES)
@@ -57,8 +57,8 @@ def test_new_nodes_find_the_network_of_their_version_and_the_rest_waits_for_them
     assert SYSTEM_NODES in after.waits_for(COREDNS)
 
 
-def test_karpenter_and_its_node_classes_go_last() -> None:
-    """A new image or a new Karpenter finds nodes for controllers and add-ons that have arrived already."""
+def test_karpenter_and_its_node_classes_are_upgraded_last() -> None:
+    """A new image or Karpenter version starts nodes only after the controllers and add-ons are there."""
     after = at("1.35")
     addons = {name for name in after.made if name.startswith(ADDON)}
     karpenter = f"{RELEASE} karpenter-release"
@@ -68,7 +68,7 @@ def test_karpenter_and_its_node_classes_go_last() -> None:
         assert {karpenter, SYSTEM_NODES} <= after.waits_for(f"{each.type} {each.name}"), each.name
 
 
-def test_pins_of_the_stack_reach_the_addons_and_the_charts() -> None:
+def test_versions_in_the_stack_file_apply_to_addons_and_charts() -> None:
     cluster = shipped("prod-eks")["cluster"] | {"addon_versions": {"vpc-cni": "v1.22.4-eksbuild.3", "coredns": "default"}}
     controllers = {
         "kueue": {"version": "0.19.1"},

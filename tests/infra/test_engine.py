@@ -1,4 +1,4 @@
-"""How often the engine is started to run it over a stack."""
+"""Number of engine starts for a run of a stack."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ STATE = '{"version": 3, "checkpoint": {"latest": {"resources": []}}}'
 
 @pytest.fixture
 def run(tmp_path: Path) -> StackRun:
-    """A stack in a file backend, and a command line that writes down what it was started with, and the state of a new stack."""
+    """Return a stack with a file backend, and a command line that records its arguments and writes a new stack's state."""
     command = tmp_path / "root" / "bin" / "pulumi"
     command.parent.mkdir(parents=True)
     state = tmp_path / "state" / ".pulumi" / "stacks" / "acme" / "dev.json"
@@ -36,7 +36,7 @@ def started(run: StackRun) -> list[str]:
     return written.read_text().splitlines() if written.exists() else []
 
 
-def test_a_stack_of_a_file_backend_is_created_without_asking_for_it_and_then_used_without_a_start(run: StackRun) -> None:
+def test_a_stack_in_a_file_backend_is_created_once_and_then_needs_no_engine_start(run: StackRun) -> None:
     run.settle(print, {})
     run.settle(print, {})
 

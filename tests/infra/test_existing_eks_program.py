@@ -1,4 +1,4 @@
-"""The program over a cluster of EKS that somebody else made: what it reads, what it leaves out, and what waits for what was read."""
+"""The program on an existing EKS cluster: objects that it reads, resources that it leaves out, and what waits for the objects read."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ DEFINITION = "kubernetes:apiextensions.k8s.io/v1:CustomResourceDefinition ec2nod
 POLICY = "kubernetes:nvidia.com/v1:ClusterPolicy cluster-policy"
 
 OURS_ALONE = ("aws:sqs", "aws:cloudwatch/event", "aws:eks/accessEntry", f"{RELEASE} karpenter", "flexspot:index:Karpenter")
-"""How the names of resources begin that belong to a Karpenter of ours."""
+"""Prefixes of resource names that belong to a Karpenter of the platform."""
 
 
 @functools.cache
 def existing(stack: str = "dev-eks", *, karpenter: bool = False, operator: bool = False) -> Declarations:
-    """A stack on a cluster that is there, with a Karpenter or a GPU operator of its own."""
+    """Return the declarations of a stack on an existing cluster, with its own Karpenter or GPU operator."""
     cluster: dict[str, Any] = {"existing": "ml", "version": "1.35", "ami": "al2023@v20260903", "existing_gpu_operator": operator}
     if karpenter:
         cluster["existing_karpenter"] = {"node_role": "KarpenterNodeRole-ml", "deployment": "karpenter/karpenter"}
     return declared(stack, shipped(stack, cluster=cluster))
 
 
-def test_an_existing_cluster_is_read_and_neither_made_nor_given_a_network() -> None:
+def test_an_existing_cluster_is_read_and_neither_created_nor_given_a_network() -> None:
     declarations = existing()
 
     assert declarations.read == sorted([f"{CLUSTER} ml", AGENT, S3])
@@ -67,7 +67,7 @@ def test_a_karpenter_of_the_clusters_own_has_our_pools_and_nothing_of_a_karpente
     assert classes == {name: each | {"role": "KarpenterNodeRole-ml"} for name, each in node_classes(ours).items()}
 
 
-def test_of_node_classes_the_fields_are_asked_for_that_newer_karpenters_alone_have() -> None:
+def test_the_used_node_class_fields_of_newer_karpenters_are_required() -> None:
     [asked] = existing("prod-eks", karpenter=True).inputs_of("flexspot:index:ExistingKarpenter")
     optional = {"capacityReservationSelectorTerms", "networkInterfaces", "placementGroupSelector"}
     used = {field for spec in node_classes(as_shipped("prod-eks")).values() for field in spec}
@@ -78,7 +78,7 @@ def test_of_node_classes_the_fields_are_asked_for_that_newer_karpenters_alone_ha
     assert (least["fields"], least["reserved"]) == ([], False)
 
 
-def test_a_gpu_operator_has_the_place_of_the_device_plugin_and_of_the_exporter() -> None:
+def test_an_existing_gpu_operator_replaces_device_plugin_and_exporter() -> None:
     declarations, ours = existing("prod-eks", operator=True), existing("prod-eks")
 
     assert POLICY in declarations.read
@@ -90,7 +90,7 @@ def test_a_gpu_operator_has_the_place_of_the_device_plugin_and_of_the_exporter()
     assert asked["dcgm_exporter"] is True
 
 
-def test_on_a_cluster_that_the_stack_makes_a_gpu_operator_comes_later_and_is_not_looked_for() -> None:
+def test_on_a_new_cluster_a_later_gpu_operator_is_not_looked_for() -> None:
     cluster = shipped("dev-eks")["cluster"] | {"existing_gpu_operator": True}
     declarations = declared("dev-eks", shipped("dev-eks", cluster=cluster))
 

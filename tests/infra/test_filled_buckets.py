@@ -1,4 +1,4 @@
-"""A run that ends at a bucket with files in it says which, and what to do; in the words of the providers, through the engine."""
+"""A run that fails at a bucket with files: it names the bucket and what to do. Tested with the providers' messages and the engine."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ AWS = (
         (AWS, 'the button "Empty" of bucket acme-datasets in the S3 console'),
     ],
 )
-def test_a_filled_bucket_is_named_with_how_to_empty_it(answer: str, advice: str) -> None:
+def test_a_filled_bucket_is_reported_with_how_to_empty_it(answer: str, advice: str) -> None:
     remedy = filled_buckets_remedy(f"deleting urn: 1 error occurred:\n\t* {answer.format('acme-datasets')}")
 
     assert remedy is not None
@@ -45,11 +45,11 @@ def test_a_filled_bucket_is_named_with_how_to_empty_it(answer: str, advice: str)
     assert advice in remedy
 
 
-def test_what_has_nothing_to_do_with_buckets_gets_no_such_advice() -> None:
+def test_other_bucket_errors_get_no_advice_about_emptying() -> None:
     assert filled_buckets_remedy("error: deleting S3 Bucket (a) Policy: OperationAborted: A conflicting operation is in progress") is None
 
 
-def test_an_error_of_another_bucket_is_not_taken_for_one_of_a_filled_one() -> None:
+def test_only_the_filled_bucket_among_failed_ones_is_named() -> None:
     text = f"* deleting S3 Bucket (slow): OperationAborted: wait\n* {AWS.format('filled')}"
 
     remedy = filled_buckets_remedy(text)
@@ -59,14 +59,14 @@ def test_an_error_of_another_bucket_is_not_taken_for_one_of_a_filled_one() -> No
 
 
 class Filled(RecordingProvider):
-    """A cloud whose buckets all have files in them."""
+    """A cloud in which every bucket contains files."""
 
     def __init__(self, name: str, answer: str, calls: list[Call]) -> None:
         super().__init__(name, PLUGINS[name], calls)
         self._answer = answer
 
     def Delete(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 -- gRPC's
-        """Refused as the official provider does, below a heading of Pulumi's."""
+        """Refuse as the official provider does, below a heading of Pulumi's."""
         text = f"deleting {request.urn}: 1 error occurred:\n\t* {self._answer.format(request.id)}"
         abort(context, text)
 
@@ -74,9 +74,9 @@ class Filled(RecordingProvider):
 @pytest.mark.engine
 @pytest.mark.parametrize(
     "cloud,answer",
-    [("aws", AWS), pytest.param("gcp", GOOGLE, marks=pytest.mark.nightly(held_by="test_a_filled_bucket_is_named_with_how_to_empty_it"))],
+    [("aws", AWS), pytest.param("gcp", GOOGLE, marks=pytest.mark.nightly(held_by="test_a_filled_bucket_is_reported_with_how_to_empty_it"))],
 )
-def test_a_destroy_that_ends_at_a_filled_bucket_names_it(cloud: str, answer: str, tools: Tools, tmp_path: Path) -> None:
+def test_a_destroy_that_fails_at_a_filled_bucket_names_it(cloud: str, answer: str, tools: Tools, tmp_path: Path) -> None:
     def program() -> None:
         if cloud == "gcp":
             pulumi_gcp.storage.Bucket("datasets", name="acme-datasets", location="us-central1", project="acme")

@@ -1,4 +1,4 @@
-"""The program on GKE Autopilot: what it declares without node pools, what agrees, and how the rules judge it; without an engine."""
+"""The program on GKE Autopilot: its declarations without node pools, their consistency, and the rules' verdicts; without an engine."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ def test_an_autopilot_cluster_has_no_node_pool_no_ceilings_and_no_system_pool() 
 
     assert cluster["enableAutopilot"] is True
     assert on_autopilot().of(NODE_POOL) == []
-    # Limits of node auto-provisioning are refused there; only the service account of the nodes may be said.
+    # Autopilot refuses limits of node auto-provisioning. Only the nodes' service account may be set.
     assert cluster["clusterAutoscaling"].keys() == {"autoProvisioningDefaults"}
     assert not {"nodePools", "nodeConfig", "removeDefaultNodePool", "initialNodeCount"} & cluster.keys()
 
 
-def test_everything_else_is_as_on_standard() -> None:
+def test_everything_else_on_autopilot_is_as_on_standard() -> None:
     of_nodes = {CLUSTER, NODE_POOL, COMPUTE_CLASS, f"{KUEUE}:ResourceFlavor"}
 
     def others(declarations: Declarations) -> set[str]:
@@ -53,14 +53,14 @@ def test_everything_else_is_as_on_standard() -> None:
     assert names <= on_autopilot().made.keys()
 
 
-def test_what_is_inside_waits_for_the_cluster() -> None:
+def test_objects_inside_wait_for_the_cluster() -> None:
     release = "kubernetes:helm.sh/v3:Release kueue-release"
 
     assert f"{CLUSTER} cluster-cluster" in on_autopilot().waits_for(release)
     assert {each for each in on_autopilot().made if each.startswith(KUEUE) and release not in on_autopilot().waits_for(each)} == set()
 
 
-def test_flavors_select_system_labels_alone_and_tolerate_what_gke_sets() -> None:
+def test_flavors_select_only_system_labels_and_tolerate_the_taints_of_gke() -> None:
     cpu_work = plan().cpu_work
     assert cpu_work is not None
     assert flavors()[cpu_work.flavor] == {}, "GKE makes a node for whatever selects none"
@@ -83,7 +83,7 @@ def test_routes_and_flavors_agree_so_that_kueue_contradicts_no_selector() -> Non
     assert not any(taint.key.startswith("flexspot.dev/") for route in plan().routes for taint in route.tolerations)
 
 
-def test_priorities_of_a_compute_class_say_what_their_pools_are() -> None:
+def test_priorities_of_a_compute_class_describe_their_pools() -> None:
     [made], [each] = on_autopilot().inputs_of(COMPUTE_CLASS), plan().compute_classes
     pools = {pool.name: pool for pool in plan().pools}
 
@@ -104,7 +104,7 @@ def test_priorities_of_a_compute_class_say_what_their_pools_are() -> None:
     assert made["spec"]["nodePoolConfig"]["nodeLabels"] == plan().labels
 
 
-def test_a_cluster_of_somebody_elses_gets_no_node_pools_either_and_may_be_given_described_machines() -> None:
+def test_an_existing_autopilot_cluster_has_no_node_pools_and_takes_described_machines() -> None:
     settings = autopilot_settings() | {"cluster": {"existing": "shared", "mode": "autopilot"}}
     gpu = {"name": "nvidia-l4", "count": 2, "memory_mib": 23034}
     settings["machines"] = [{"name": "g3-standard-24", "vcpu": 24, "memory_mib": 98304, "gpu": gpu}]

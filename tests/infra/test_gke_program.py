@@ -1,4 +1,4 @@
-"""The program over the shipped GKE stacks: what it declares, in which order, and what agrees with what; without an engine."""
+"""The program with the shipped GKE stacks: its declarations, their order and consistency; without an engine."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def test_every_gpu_pool_waits_for_the_system_pool(stack: str) -> None:
 
 
 @both_stacks
-def test_limits_of_auto_provisioning_are_the_plans_and_name_gpus_where_gke_may_make_nodes_for_them(stack: str) -> None:
+def test_auto_provisioning_limits_are_the_plans_and_include_gpus_if_gke_may_create_their_nodes(stack: str) -> None:
     [cluster] = as_shipped(stack).inputs_of(CLUSTER)
     plan = plan_of(stack)
     assert plan.limits is not None
 
     limits = {each["resourceType"]: each["maximum"] for each in cluster["clusterAutoscaling"]["resourceLimits"]}
 
-    # Development leaves GPUs to its pools.
+    # In development, only declared pools have GPUs.
     of_gpus = plan.accelerators if stack == "prod-gke" else {}
     assert limits == {"cpu": plan.limits.vcpu, "memory": plan.limits.memory_gib, **of_gpus}
     gpus: Counter[str] = Counter()
@@ -54,10 +54,8 @@ def test_limits_of_auto_provisioning_are_the_plans_and_name_gpus_where_gke_may_m
 @pytest.mark.parametrize(
     "machine,accelerator,limited", [("a4-highgpu-8g", "nvidia-b200", False), ("a3-highgpu-8g", "nvidia-h100-80gb", True)]
 )
-def test_gke_is_given_no_limit_of_gpus_whose_machines_do_not_boot_from_the_disk_that_it_would_give_them(
-    machine: str, accelerator: str, *, limited: bool
-) -> None:
-    """The provider takes one kind of disk for all nodes that GKE makes; a pool of the stack names its own and grows without a limit."""
+def test_gpus_whose_machines_cannot_boot_from_gkes_disk_have_no_limit(machine: str, accelerator: str, *, limited: bool) -> None:
+    """The provider accepts one kind of disk for all nodes that GKE creates. A pool of the stack names its own and grows without a limit."""
     own = {
         "name": "own",
         "machine": machine,
@@ -76,14 +74,14 @@ def test_gke_is_given_no_limit_of_gpus_whose_machines_do_not_boot_from_the_disk_
     made = plan.spending.made_by_itself
     assert made is not None
     assert dict(made.gpus) == {name: most for name, most in limits.items() if name.startswith("nvidia-")}
-    # Declared pools are bound by these two, whatever their GPUs.
+    # These two limits apply to declared pools with any GPUs.
     assert plan.limits is not None
     assert (limits["cpu"], limits["memory"]) == (plan.limits.vcpu, plan.limits.memory_gib)
 
 
 @pytest.mark.slow
-def test_a_cluster_of_before_keeps_its_limit_of_such_gpus_at_what_their_pools_may_have() -> None:
-    """GKE is said to take no limit away; at the least one, the pool that has the GPUs would stop growing."""
+def test_former_accelerators_keep_a_limit_that_their_pools_can_reach() -> None:
+    """GKE is said to keep limits. With the smallest limit, the pool that has the GPUs would stop growing."""
     own = {"name": "own", "machine": "a4-highgpu-8g", "capacity_type": "spot", "max_nodes": 2, "serves": ["interactive"]}
     stack = shipped("prod-gke", zone_machines="unchecked", gpu_quotas={})
     stack["pools"].append(own)
@@ -94,7 +92,7 @@ def test_a_cluster_of_before_keeps_its_limit_of_such_gpus_at_what_their_pools_ma
     assert (limits["nvidia-b200"], limits["nvidia-tesla-t4"]) == (16, 1)
 
 
-def test_nothing_that_gke_sets_by_itself_is_declared_except_the_gpu_taint() -> None:
+def test_labels_and_taints_of_gke_are_not_declared_except_the_gpu_taint() -> None:
     for stack in ("dev-gke", "prod-gke"):
         for pool in plan_of(stack).pools:
             node, marks = (
@@ -105,7 +103,7 @@ def test_nothing_that_gke_sets_by_itself_is_declared_except_the_gpu_taint() -> N
             assert not {key for key, _, _ in taints_of(node["taints"])} & {taint.key for taint in marks.taints}
 
 
-def test_roles_are_given_to_members_one_by_one_and_are_the_least() -> None:
+def test_roles_are_minimal_and_granted_to_single_members() -> None:
     made = as_shipped("prod-gke").made.values()
 
     assert Counter(each.inputs["role"] for each in made if "role" in each.inputs and "iam" in each.type.lower()) == {
@@ -120,7 +118,7 @@ def test_roles_are_given_to_members_one_by_one_and_are_the_least() -> None:
 
 
 @pytest.mark.slow
-def test_a_work_queue_of_a_team_is_a_topic_a_subscription_and_a_place_for_what_fails_again_and_again() -> None:
+def test_a_teams_work_queue_is_a_topic_with_a_subscription_and_a_dead_letter_topic() -> None:
     settings = shipped("dev-gke")
     settings["teams"][0]["work_queue"] = {"name": "sweeps"}
 
@@ -146,8 +144,8 @@ def test_an_existing_network_is_used_and_none_is_made() -> None:
 
 
 @both_stacks
-def test_the_api_server_is_reached_by_its_dns_name_alone(stack: str) -> None:
-    """The stack makes its own network: from inside it nobody could make the first objects."""
+def test_the_api_server_is_reached_only_by_its_dns_name(stack: str) -> None:
+    """The stack creates its own network, and no client inside it exists that could create the first objects."""
     [cluster] = as_shipped(stack).inputs_of(CLUSTER)
 
     assert cluster["controlPlaneEndpointsConfig"] == {
@@ -163,11 +161,11 @@ def on_existing(**zone: str) -> Declarations:
 
 
 @pytest.mark.slow
-def test_a_zonal_cluster_is_reached_in_its_zone_and_the_rest_stays_in_the_region() -> None:
+def test_a_zonal_cluster_is_reached_in_its_zone_and_other_resources_stay_regional() -> None:
     regional, zonal = on_existing(), on_existing(zone="us-central1-c")
 
     assert zonal.read == [f"{CLUSTER} projects/acme-ai-dev/locations/us-central1-c/clusters/lab"]
-    # Nodes may be in all zones of the region, and the ceiling is of them all.
+    # Nodes may be in all zones of the region, and the ceiling is their total.
     for name, pool in gpu_pools(zonal).items():
         assert pool.inputs["location"] == "us-central1-c"
         assert pool.inputs | {"location": "us-central1"} == gpu_pools(regional)[name].inputs
@@ -176,7 +174,7 @@ def test_a_zonal_cluster_is_reached_in_its_zone_and_the_rest_stays_in_the_region
 
 
 @pytest.mark.slow
-def test_an_existing_cluster_is_read_and_must_have_what_the_stack_uses_of_it() -> None:
+def test_an_existing_cluster_is_read_and_must_have_the_features_that_the_stack_uses() -> None:
     declarations = on_existing()
 
     assert declarations.read == [f"{CLUSTER} projects/acme-ai-dev/locations/us-central1/clusters/lab"]
@@ -187,7 +185,7 @@ def test_an_existing_cluster_is_read_and_must_have_what_the_stack_uses_of_it() -
     [wanted] = declarations.inputs_of("flexspot:index:ExistingGkeCluster")
     assert (wanted["mode"], wanted["workload_identity"], wanted["gcs_fuse"]) == ("standard", True, True)
     assert [each["version"] for each in wanted["at_least"]] == ["1.35.0-gke.1171000", "1.29"]
-    # What the autoscalers of its pools may come to, no less and no more.
+    # Exactly the total of the autoscaling limits of its pools.
     machines = machines_of(Vendor.GCP)
     most = [(each.inputs["autoscaling"]["totalMaxNodeCount"], each.inputs["nodeConfig"]) for each in gpu_pools(declarations).values()]
     assert wanted["room"]["cpu"] == sum(count * machines[node["machineType"]].vcpu for count, node in most)
@@ -197,7 +195,7 @@ KNOWN = machines_of(Vendor.GCP)["a4-highgpu-8g"]
 
 
 def description(**changes: Any) -> dict[str, Any]:
-    """a4-highgpu-8g under a name that the catalog does not have."""
+    """Return a4-highgpu-8g under a name that the catalog does not have."""
     gpu = {"name": "nvidia-b200", "count": 8, "memory_mib": 184320}
     facts = {"bundled_local_ssd_disks": KNOWN.bundled_local_ssd_disks, "boot_disk": KNOWN.boot_disk.value, "flex_start": True}
     return {"name": "a5-highgpu-8g", "vcpu": KNOWN.vcpu, "memory_mib": KNOWN.memory_mib, "gpu": gpu, **facts, **changes}
@@ -210,7 +208,7 @@ def with_pool(stack: str, machine: str, **settings: Any) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-def test_a_described_machine_makes_the_node_pool_that_the_same_machine_of_the_catalog_makes() -> None:
+def test_a_described_machine_has_the_same_node_pool_as_one_of_the_catalog() -> None:
     described = declared("prod-gke", with_pool("prod-gke", "a5-highgpu-8g", machines=[description()]))
     catalogued = declared("prod-gke", with_pool("prod-gke", "a4-highgpu-8g"))
 

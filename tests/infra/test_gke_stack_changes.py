@@ -1,4 +1,4 @@
-"""What a change of the shipped production stack on GKE does to what is deployed, by the real engine with state."""
+"""Effects of changes to the shipped GKE production stack on deployed resources, by the real engine with state."""
 
 from __future__ import annotations
 
@@ -36,39 +36,41 @@ STACK = "prod-gke"
 
 
 def ignore(_line: str) -> None:
-    """Output that no test looks at."""
+    """Discard a line of output."""
 
 
 def named(urn: str) -> str:
-    """A resource as tests call it: the last word of its type, and its name."""
+    """Return a resource's name in these tests: the last word of its type, and its name."""
     _, _, kind, name = urn.split("::", 3)
     return f"{kind.rpartition(':')[2]}/{name}"
 
 
 @dataclass(frozen=True)
 class Changes:
-    """What one `up` did. `updated` are resources and components whose inputs changed and that are still the same one."""
+    """The result of one `up`."""
 
     counts: Mapping[str, int]
     calls: tuple[Call, ...]
     created: set[str]
     updated: set[str]
+    """Resources and components with changed inputs that were not replaced."""
     deleted: set[str]
     replaced: set[str]
 
     def order(self, operation: str, name: str) -> int:
-        """The place of a call among all."""
+        """Return the position of a call among all calls."""
         return [(call.operation, named(call.urn)) for call in self.calls].index((operation, name))
 
 
 @dataclass(frozen=True)
 class Deployment:
-    """The stack in a backend of its own. `calls` are shared with the providers."""
+    """The stack in a separate backend."""
 
     folder: Path
     engine_root: Path | None
     environment: dict[str, str]
     calls: list[Call]
+    """Calls that the providers record."""
 
     def run(self, settings: Settings) -> StackRun:
         def program() -> None:
@@ -79,7 +81,7 @@ class Deployment:
         return StackRun(STACK, self.folder / "project", backend, self.engine_root, self.environment, program)
 
     def up(self, settings: Settings) -> Changes:
-        """As the command line does it: what there is now is looked at first."""
+        """Deploy as the command line does, with a refresh first."""
         before = self.resources()
         self.calls.clear()
         counts = self.run(settings).up(ignore, refresh=True)
@@ -88,7 +90,7 @@ class Deployment:
         replaced = {call.urn for call in calls if call.operation == "create" and call.urn in before}
         kept = (before.keys() & after.keys()) - replaced
         updated = {urn for urn in kept if before[urn]["inputs"] != after[urn]["inputs"]}
-        # The engine, the provider and the state say the same, so nothing happened that one of them has not seen.
+        # The engine, the provider and the state agree, so no change was missed by any of them.
         assert {call.urn for call in calls if call.operation == "update"} == {urn for urn in updated if after[urn]["custom"]}
         assert {call.urn for call in calls if call.operation == "delete"} - replaced <= before.keys() - after.keys()
         assert counts.get("same", 0) == len(kept - updated)
@@ -105,7 +107,7 @@ class Deployment:
         )
 
     def resources(self) -> dict[str, dict[str, Any]]:
-        """The state's resources and components by URN, without the engine's own default provider."""
+        """Return the state's resources and components by URN, without the engine's own default provider."""
         if not self.state.exists():
             return {}
         found = json.loads(self.state.read_text())["checkpoint"]["latest"].get("resources", [])
@@ -118,7 +120,7 @@ class Deployment:
 
 @dataclass(frozen=True)
 class First:
-    """The stack as it is shipped, just deployed; each test changes a copy."""
+    """The shipped stack after its first deployment. Each test changes a copy."""
 
     deployment: Deployment
     changes: Changes
@@ -143,14 +145,14 @@ def first(tools: Tools, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fi
 
 @pytest.fixture
 def deployed(first: First, tmp_path: Path) -> Deployment:
-    """A copy of the deployed stack."""
+    """Return a copy of the deployed stack."""
     original = first.deployment
     shutil.copytree(original.folder / "state", tmp_path / "state")
     return Deployment(tmp_path, original.engine_root, original.environment, original.calls)
 
 
 def without_a100s() -> Settings:
-    """The settings without the pool of A100s, without what teams had of it and without quota that nothing else needs."""
+    """Return the settings without the pool of A100s, the teams' shares of it, and quotas that only it needs."""
     settings = shipped(STACK)
     settings["pools"] = [each for each in settings["pools"] if each["name"] != "a100-flex"]
     for owner in (*settings["teams"], *settings["cohorts"]):
@@ -162,7 +164,7 @@ def without_a100s() -> Settings:
 
 
 def reordered(value: Any) -> Any:
-    """The same settings with every list and every mapping the other way round."""
+    """Return the same settings with every list and mapping reversed."""
     if is_object(value):
         return {key: reordered(value[key]) for key in reversed(list(value))}
     return [reordered(each) for each in reversed(value)] if is_list(value) else value
@@ -170,16 +172,16 @@ def reordered(value: Any) -> Any:
 
 TEAMS = [team["name"] for team in shipped(STACK)["teams"]]
 VIEWS = {f"ConfigMap/{team}-platform" for team in TEAMS} | {f"Team/{team}" for team in TEAMS}
-"""What each team reads of the platform, which changes whenever the platform does, and its component."""
+"""Each team's view of the platform, which changes with any change of the platform, and its component."""
 
 
 def modelled(settings: Settings) -> set[tuple[str, str]]:
-    """What the model of the engine says that an edit does, by which tests/cloud/test_stack_changes.py judges every setting."""
+    """Return an edit's effects by the model of the engine. tests/cloud/test_stack_changes.py judges every setting by that model."""
     run = steps(*(declared(STACK, each, there=True) for each in (shipped(STACK), settings)))
     return {(step.operation.value, f"{step.kind.rpartition(':')[2]}/{step.name.partition(' ')[2]}") for step in run.steps}
 
 
-def test_the_first_up_creates_each_resource_once_and_what_others_stand_on_before_them(first: First) -> None:
+def test_the_first_up_creates_each_resource_once_after_its_dependencies(first: First) -> None:
     changes = first.changes
 
     assert set(changes.counts) == {"create"}
@@ -196,11 +198,9 @@ def test_the_first_up_creates_each_resource_once_and_what_others_stand_on_before
     assert all(kueue < changes.order("create", each) for each in changes.created if each.startswith("ResourceFlavor/"))
 
 
-def test_a_second_up_with_pools_teams_cohorts_classes_zones_and_shares_in_another_order_changes_nothing(
-    first: First, deployed: Deployment
-) -> None:
+def test_a_second_up_with_reordered_settings_changes_nothing(first: First, deployed: Deployment) -> None:
     settings = shipped(STACK)
-    # Two, so that there is an order; the second changes nothing by itself.
+    # A second class makes the order matter. It changes nothing by itself.
     settings["classes"]["interactive"] = {}
     settings = reordered(settings)
     assert [pool["name"] for pool in settings["pools"]] != [pool["name"] for pool in shipped(STACK)["pools"]]
@@ -216,27 +216,27 @@ def limits_of(deployed: Deployment) -> dict[str, int]:
     return {each["resourceType"]: each["maximum"] for each in cluster["inputs"]["clusterAutoscaling"]["resourceLimits"]}
 
 
-def test_removing_a_pool_deletes_its_own_resources_and_updates_only_what_derives_from_it(deployed: Deployment) -> None:
+def test_removing_a_pool_deletes_its_resources_and_updates_only_derived_ones(deployed: Deployment) -> None:
     settings = without_a100s()
     previewed = deployed.run(settings).preview(ignore, refresh=True)
     assert limits_of(deployed)["nvidia-tesla-a100"] > 1
 
     changes = deployed.up(settings)
 
-    # The flavor and the shares of a queued pool are Kueue's.
+    # Kueue's controller owns the flavor and the shares of a queued pool.
     assert changes.deleted == {"GkeGpuNodePool/a100-flex", "NodePool/a100-flex-node-pool", "ResourceFlavor/queues-a100-flex"}
     teams = ("nlp", "vision")
     of_teams = {name for team in teams for name in (f"ClusterQueue/queues-{team}", f"Team/{team}", f"ResourceQuota/{team}-quota")}
     # No queue waits for flex-start any more, so Kueue need not wait for hours.
     derived = {"Queues/queues", "Cohort/queues-acme-cohort", "KueueController/kueue", "Release/kueue-release"}
-    # The ceilings of the whole cluster, what the API server knows of its pools, and what they cost.
+    # The ceilings of the whole cluster, the API server's facts about its pools, and their cost.
     derived |= {"GkeCluster/cluster", "Cluster/cluster-cluster", "MonthlyCost/monthly-cost"}
     derived |= {f"ValidatingAdmissionPolicy/admission-flexspot{each}" for each in ("", "-guarantee")}
     assert changes.updated == derived | VIEWS | of_teams
     assert (changes.created, changes.replaced) == (set(), set())
     assert previewed == changes.counts
     assert {(call.operation, named(call.urn)) for call in changes.calls} == modelled(settings)
-    # The limit of a GPU outlives its last pool, at the least that there is.
+    # The limit of a GPU outlives its last pool, with the smallest value.
     assert limits_of(deployed)["nvidia-tesla-a100"] == 1
     # Kueue keeps a flavor that a queue names, and the engine would wait for it.
     gone = changes.order("delete", "ResourceFlavor/queues-a100-flex")
@@ -244,7 +244,7 @@ def test_removing_a_pool_deletes_its_own_resources_and_updates_only_what_derives
     assert all(changes.order("update", each) < gone for each in users)
 
 
-def test_a_preview_tells_of_a_limit_that_goes_with_the_last_pool_of_its_gpu(deployed: Deployment) -> None:
+def test_a_preview_reports_a_limit_removed_with_the_last_pool_of_its_gpu(deployed: Deployment) -> None:
     settings, heard = without_a100s(), ApiRefusals()
     del settings["cluster"]["former_accelerators"]
     said: list[Any] = []
@@ -256,13 +256,13 @@ def test_a_preview_tells_of_a_limit_that_goes_with_the_last_pool_of_its_gpu(depl
     deployed.run(settings).preview(ignore, hear=hear, refresh=True)
 
     assert [(each.rule, each.certain) for each in heard.found] == [("gpu-limit-removed", False)]
-    # The program itself says it to the engine, so that a plain `pulumi preview` shows it as well.
+    # The program reports it to the engine itself, so that a plain `pulumi preview` shows it as well.
     assert any("gpu-limit-removed" in each.message for each in said)
     # Five debug messages per resource would keep the program waiting.
     assert "debug" not in {each.severity for each in said}
 
 
-def test_a_preview_names_the_settings_that_a_pool_is_made_anew_for(deployed: Deployment) -> None:
+def test_a_preview_names_the_settings_that_replace_a_pool(deployed: Deployment) -> None:
     settings = shipped(STACK)
     pools = {each["name"]: each for each in settings["pools"]}
     pools["l4-on-demand"] |= {"gpu_driver": "latest", "secondary_boot_disk_images": ["projects/acme-ai-prod/global/images/weights"]}
@@ -278,7 +278,7 @@ def test_a_preview_names_the_settings_that_a_pool_is_made_anew_for(deployed: Dep
     ]
 
 
-def test_what_a_person_gets_of_the_deployed_stack_is_known_and_holds_no_secret(deployed: Deployment) -> None:
+def test_outputs_of_the_deployed_stack_are_known_and_contain_no_secret(deployed: Deployment) -> None:
     outputs = deployed.run(shipped(STACK)).outputs()
 
     assert outputs["credentials_command"] == (

@@ -1,6 +1,6 @@
-"""Stack files, manifests and plans of somebody who means harm: nothing runs, nothing outside is read, no terminal and no comment obeys.
+"""Malicious stack files, manifests and plans: no code runs, nothing outside is read, and no terminal or comment executes them.
 
-SECURITY.md says what each may do; these tests hold what it says.
+SECURITY.md says what each may do; these tests test its statements.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 
 SECONDS = 60
-"""What a command may take over a file; each of these took for ever, or all memory, somewhere."""
+"""Most seconds of a command on a file. Each of these files once took forever, or all memory."""
 
 MARKUP = "x|[y](javascript:alert(1))<script>alert(1)</script>`\n# heading @everyone"
 ESCAPES = "\x1b[2J\x1b]0;title\x07\u202egnp.exe"
-"""Clears a terminal, gives it another title, turns text around."""
+"""Clears a terminal, changes its title, and reverses text."""
 
 
 @dataclass(frozen=True)
 class Project:
-    """A project with one stack, whose file a test changes as its writer would."""
+    """A project with one stack. A test changes the stack's file as its author would."""
 
     folder: Path
 
@@ -40,7 +40,7 @@ class Project:
 
     @property
     def touched(self) -> Path:
-        """What code that runs would leave behind."""
+        """The file that executed code would create."""
         return self.folder / "touched"
 
     def write(self, before: str, after: str) -> None:
@@ -51,12 +51,12 @@ class Project:
     def flexspot(self, *arguments: str | Path) -> CompletedProcess[str]:
         return flexspot(*arguments, folder=self.folder, timeout=SECONDS)
 
-    def refused(self, *told: str) -> str:
-        """What the check of the stack says, which is what is wrong with it, in words, and with exit code 2."""
+    def refused(self, *messages: str) -> str:
+        """Return the output of the check of the stack. It must contain `messages`, with exit code 2."""
         done = self.flexspot("settings", "check", "-s", "dev-gke")
         assert done.returncode == 2, done.stdout + done.stderr
         assert "Traceback" not in done.stderr
-        assert [each for each in told if each not in done.stderr] == []
+        assert [each for each in messages if each not in done.stderr] == []
         return done.stdout + done.stderr
 
 
@@ -69,7 +69,7 @@ def project(tmp_path: Path) -> Project:
 
 
 def bomb(indent: str) -> str:
-    """Ten lines that hold three billion values."""
+    """Return ten lines that contain three billion values."""
     levels = [f"{indent}level0: &level0 [1, 1, 1, 1, 1, 1, 1, 1, 1]"]
     levels += [f"{indent}level{number}: &level{number} [{', '.join([f'*level{number - 1}'] * 9)}]" for number in range(1, 10)]
     return "\n".join(levels) + "\n"
@@ -83,14 +83,14 @@ def test_a_stack_file_runs_no_code(project: Project) -> None:
 
 
 @pytest.mark.parametrize("below", ["    owner:", "    pools:"])
-def test_aliases_upon_aliases_end_a_check_at_once(below: str, project: Project) -> None:
+def test_nested_aliases_end_a_check_at_once(below: str, project: Project) -> None:
     project.write(below, bomb("    ") + below)
 
     project.refused("holds over 100,000 values")
 
 
 @pytest.mark.parametrize(
-    "number,told",
+    "number,message",
     [
         ("9" * 5000, "cannot be read"),
         (".inf", "is not a number that can be meant"),
@@ -99,14 +99,14 @@ def test_aliases_upon_aliases_end_a_check_at_once(below: str, project: Project) 
     ],
     ids=["too long to read", "infinite", "no number", "beyond floats"],
 )
-def test_numbers_without_measure_are_refused_at_their_line(number: str, told: str, project: Project) -> None:
+def test_unreadable_and_infinite_numbers_are_refused(number: str, message: str, project: Project) -> None:
     project.write("max_nodes: 3", f"max_nodes: {number}")
 
-    project.refused(told)
+    project.refused(message)
 
 
 @pytest.mark.parametrize("written", [MARKUP, ESCAPES, "$(touch touched)", "x" * 1_000_000])
-def test_a_name_is_a_name_and_nothing_else(written: str, project: Project) -> None:
+def test_hostile_names_are_refused_without_effect(written: str, project: Project) -> None:
     project.write("owner: ml-platform", f"owner: {json.dumps(written)}")
 
     assert not set(project.refused("owner", "is not a valid name")) & {"\x1b", "\x07", "\u202e"}
@@ -114,15 +114,15 @@ def test_a_name_is_a_name_and_nothing_else(written: str, project: Project) -> No
 
 
 @pytest.mark.parametrize("stack", ["/etc/passwd", "../stacks/Pulumi.dev-gke"])
-def test_the_name_of_a_stack_is_no_path(stack: str, project: Project) -> None:
+def test_a_path_as_stack_name_is_refused(stack: str, project: Project) -> None:
     done = project.flexspot("settings", "check", "-s", stack)
 
     assert done.returncode == 2
     assert "there is no stack" in done.stderr
 
 
-def test_names_of_a_plan_are_text_in_a_comment_and_command_no_terminal(tmp_path: Path) -> None:
-    """A plan whose pool has a name that no stack file may have, as somebody would hand it to a job that comments."""
+def test_names_in_a_plan_are_plain_text_in_comments_and_terminals(tmp_path: Path) -> None:
+    """No stack file allows this pool name. It is a plan as a stranger would submit it to a job that writes comments."""
     path = plan_file(tmp_path, "dev-gke")
     path.write_text(path.read_text().replace('"l4-spot"', json.dumps(MARKUP + ESCAPES)))
     comment, shown = flexspot("cost", path, "--format", "markdown"), flexspot("cost", path)
@@ -139,19 +139,19 @@ POD = "apiVersion: v1\nkind: Pod\nmetadata: {name: job}\nspec:\n  containers:\n 
 
 
 @pytest.mark.parametrize(
-    "more,told",
+    "more,message",
     [
         ("  deep: " + "[" * 20_000 + "]" * 20_000 + "\n", "nested over 100 deep"),
         (f"    resources: {{limits: {{nvidia.com/gpu: {'9' * 5000}}}}}\n", "has a limit of 1.0"),
     ],
     ids=["deep", "a number of 5,000 digits"],
 )
-def test_lint_ends_over_a_manifest_that_has_no_end(more: str, told: str, project: Project) -> None:
+def test_lint_handles_deep_nesting_and_huge_numbers(more: str, message: str, project: Project) -> None:
     (project.folder / "pod.yaml").write_text(POD + more)
 
     done = project.flexspot("lint", "pod.yaml")
 
-    assert told in done.stdout
+    assert message in done.stdout
     assert "Traceback" not in done.stderr
 
 
@@ -162,7 +162,7 @@ def test_a_manifest_runs_no_code(project: Project) -> None:
     assert not project.touched.exists()
 
 
-def test_lint_shows_what_a_link_leads_to_to_nobody(project: Project, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_lint_does_not_show_files_behind_symbolic_links(project: Project, tmp_path_factory: pytest.TempPathFactory) -> None:
     secret = tmp_path_factory.mktemp("outside") / "secret"
     secret.write_text("token: do-not-show\nkind: Secret\n")
     manifests = project.folder / "manifests"
@@ -177,7 +177,7 @@ def test_lint_shows_what_a_link_leads_to_to_nobody(project: Project, tmp_path_fa
 
 
 @pytest.mark.parametrize("shown", ["text", "sarif", "github"])
-def test_names_in_manifests_command_no_terminal_and_no_workflow(shown: str, project: Project) -> None:
+def test_names_in_manifests_are_plain_text_in_terminals_and_workflows(shown: str, project: Project) -> None:
     name = json.dumps("x\x1b[2J\n::set-output name=a::b")
     (project.folder / "pod.yaml").write_text(POD.replace("name: main", f"name: {name}") + "    resources: {limits: {nvidia.com/gpu: 99}}\n")
 
@@ -187,7 +187,7 @@ def test_names_in_manifests_command_no_terminal_and_no_workflow(shown: str, proj
     assert "\x1b" not in done.stdout
     assert [line for line in done.stdout.splitlines() if line.startswith("::set-output")] == []
     if shown == "sarif":
-        # Who reads it shows the text itself.
+        # SARIF readers show the text itself.
         [result, *_] = json.loads(done.stdout)["runs"][0]["results"]
         assert "\\x1b[2J" in result["message"]["text"]
         assert "\x1b" not in result["message"]["text"]

@@ -1,4 +1,4 @@
-"""`flexspot images`: AWS's public parameters as moto's Systems Manager serves them, in pages as AWS has them."""
+"""`flexspot images`, with AWS's public parameters served by moto's Systems Manager, in pages like AWS's."""
 
 from __future__ import annotations
 
@@ -29,11 +29,14 @@ LISTED = {
     "1.35": {"v20270105": 9, "v20270112": 10},
     "1.36": {"v20270112": 6},
 }
-"""Releases of AL2023 that came after the shipped file was written."""
+"""AL2023 releases that are newer than the shipped file."""
 
 
 def parameters() -> Iterator[tuple[str, str]]:
-    """As AWS names them: https://docs.aws.amazon.com/eks/latest/userguide/retrieve-ami-id.html and Karpenter's al2023.go."""
+    """Yield parameters with AWS's names.
+
+    Sources: https://docs.aws.amazon.com/eks/latest/userguide/retrieve-ami-id.html and Karpenter's al2023.go.
+    """
     root = "/aws/service/eks/optimized-ami"
     for version, releases in LISTED.items():
         for variant in ("standard", "nvidia"):
@@ -43,11 +46,11 @@ def parameters() -> Iterator[tuple[str, str]]:
                 yield f"{image}/image_id", "ami-0a1b2c3d4e5f60718"
                 yield f"{image}/release_version", f"{version}.{patch}-{release[1:]}"
             yield f"{folder}/recommended/image_id", "ami-0a1b2c3d4e5f60718"
-            # The image for Neuron devices comes with one of the releases.
+            # Only one of the releases has the image for Neuron devices.
             if variant == "standard" and "v20270105" in releases:
                 image = f"{root}/{version}/amazon-linux-2023/x86_64/neuron/amazon-eks-node-al2023-x86_64-neuron-{version}-v20270105"
                 yield f"{image}/image_id", "ami-0a1b2c3d4e5f60719"
-    # Without a driver's image, GPU nodes would have none.
+    # This release has no image with a driver, so GPU nodes would have none.
     yield f"{root}/1.35/amazon-linux-2023/x86_64/standard/amazon-eks-node-al2023-x86_64-standard-1.35-v20270119/image_id", "ami-1"
     for variant, releases in (("", ("1.70.0", "1.71.0", "latest", "1.70.0-1a2b3c4d")), ("-nvidia", ("1.70.0", "latest"))):
         for release in releases:
@@ -61,7 +64,7 @@ def aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     with mock_aws():
         backend: Any = ssm_backends[ACCOUNT][REGION]
         for name, value in parameters():
-            # Not by PutParameter, which refuses names below /aws, as AWS does.
+            # PutParameter refuses names below /aws, as AWS does.
             backend._parameters[name].append(  # noqa: SLF001 -- moto has no other way
                 Parameter(
                     account_id=ACCOUNT,
@@ -81,7 +84,7 @@ def aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Stacks of one's own, which a test may write into."""
+    """Return a folder with a copy of the stacks, into which a test may write."""
     copies = tmp_path / "stacks"
     copies.mkdir()
     for path in project_here().stacks.glob("Pulumi.*.yaml"):
@@ -101,14 +104,14 @@ def images(*arguments: str, code: int = 0) -> str:
 
 
 @pytest.mark.usefixtures("aws")
-def test_releases_that_aws_lists_for_both_kinds_of_nodes_are_written_and_known_from_then_on(folder: Path) -> None:
-    told = images("refresh")
+def test_releases_with_images_for_both_kinds_of_nodes_are_written_and_become_usable(folder: Path) -> None:
+    output = images("refresh")
 
     file = read_records(folder / "node-images.yaml", ImageFile)
     assert {each.release: each.kubernetes for each in file.al2023} == {"v20270105": {"1.35": 9}, "v20270112": {"1.35": 10, "1.36": 6}}
     assert {each.release: each.neuron for each in file.al2023} == {"v20270105": {"1.35": True}, "v20270112": {"1.35": False, "1.36": False}}
     assert {each.release: each.kubernetes for each in file.bottlerocket} == {"1.70.0": {"1.35": None}}
-    assert "write into stacks/Pulumi.dev-eks.yaml below cluster:  images_file: node-images.yaml" in told
+    assert "write into stacks/Pulumi.dev-eks.yaml below cluster:  images_file: node-images.yaml" in output
 
     stack = folder / "Pulumi.dev-eks.yaml"
     raised = stack.read_text().replace("ami: al2023@v20260903", "ami: al2023@v20270112")
@@ -121,25 +124,25 @@ def test_releases_that_aws_lists_for_both_kinds_of_nodes_are_written_and_known_f
 
 
 @pytest.mark.usefixtures("aws")
-def test_a_dry_run_shows_what_is_listed_and_writes_nothing(folder: Path) -> None:
-    told = images("refresh", "--dry-run", "-s", "dev-eks")
+def test_a_dry_run_shows_releases_and_writes_nothing(folder: Path) -> None:
+    output = images("refresh", "--dry-run", "-s", "dev-eks")
 
-    assert "v20270112" in told
-    assert "node-images.yaml is as it was" in told
+    assert "v20270112" in output
+    assert "node-images.yaml is as it was" in output
     assert not (folder / "node-images.yaml").exists()
 
 
 @pytest.mark.usefixtures("aws", "folder")
-def test_a_version_without_images_is_told_and_nothing_is_written() -> None:
+def test_a_version_without_images_is_reported_and_nothing_is_written() -> None:
     assert "AWS lists no image for Kubernetes 1.99 in us-east-1." in images("refresh", "--kubernetes", "1.99", code=ExitCode.UNMET)
 
 
 @pytest.mark.usefixtures("folder")
-def test_a_stack_that_is_not_on_eks_has_no_images_of_ours() -> None:
+def test_images_of_a_stack_outside_eks_are_bad_usage() -> None:
     assert "stack dev-gke is not on EKS." in images("list", "-s", "dev-gke", code=ExitCode.BAD_USAGE)
 
 
-def test_a_file_that_is_named_and_not_there_is_told_with_its_line(folder: Path) -> None:
+def test_a_missing_images_file_is_reported_with_its_line(folder: Path) -> None:
     stack = folder / "Pulumi.dev-eks.yaml"
     stack.write_text(stack.read_text().replace("ami: al2023@v20260903", "ami: al2023@v20260903\n      images_file: mine.yaml"))
 

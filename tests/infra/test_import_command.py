@@ -1,4 +1,4 @@
-"""`flexspot import` from the command line: its files, its forms, what it refuses, and the real engine on what it proposes."""
+"""`flexspot import` from the command line: its files, forms and errors, and the real engine on its proposals."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def ran(*arguments: str | Path, given: bytes | None = None) -> Any:
     return CliRunner().invoke(app, ["import", *map(str, arguments)], input=given)
 
 
-def test_the_stack_file_is_printed_alone_and_what_is_said_of_it_goes_beside() -> None:
+def test_only_the_stack_file_goes_to_standard_output() -> None:
     result = ran(STATES / "gke-toolkit.json")
 
     assert result.exit_code == 0
@@ -46,7 +46,7 @@ def test_the_stack_file_is_printed_alone_and_what_is_said_of_it_goes_beside() ->
     assert "can be adopted: gcp:container/nodePool:NodePool acme-train/us-central1/a3-ultra/l4-spot" in result.stderr
 
 
-def test_files_are_written_where_they_are_told_and_never_over_others(tmp_path: Path) -> None:
+def test_files_are_written_to_the_named_paths_and_never_overwritten(tmp_path: Path) -> None:
     stack, ids = tmp_path / "stacks" / "Pulumi.x.yaml", tmp_path / "ids"
     first = ran(STATES / "eks-module.json", "--stack", "x", "--out", stack, "--ids", ids)
     second = ran(STATES / "eks-module.json", "--out", stack)
@@ -62,18 +62,18 @@ def test_files_are_written_where_they_are_told_and_never_over_others(tmp_path: P
     assert "already exists" in str(second.exception)
 
 
-def test_json_has_the_settings_the_guesses_what_is_left_out_and_the_file() -> None:
-    told = json.loads(ran(STATES / "gke-raw.tfstate", "--format", "json").stdout)
+def test_json_has_settings_guesses_omissions_and_the_file() -> None:
+    report = json.loads(ran(STATES / "gke-raw.tfstate", "--format", "json").stdout)
 
-    assert set(told) == {
+    assert set(report) == {
         *("stack", "settings", "guesses", "not_mapped", "warnings"),
         *("import_files", "elsewhere", "stack_file"),
     }
-    assert yaml.safe_load(told["stack_file"])["config"]["flexspot:platform"] == told["settings"]
-    assert all(each["why"] and each["remedy"] and each["addresses"] for each in told["not_mapped"])
+    assert yaml.safe_load(report["stack_file"])["config"]["flexspot:platform"] == report["settings"]
+    assert all(each["why"] and each["remedy"] and each["addresses"] for each in report["not_mapped"])
 
 
-def test_a_state_may_come_in_by_standard_input() -> None:
+def test_a_state_is_read_from_standard_input() -> None:
     result = ran("-", given=(STATES / "gke-raw.tfstate").read_bytes())
 
     assert result.exit_code == 0
@@ -81,7 +81,7 @@ def test_a_state_may_come_in_by_standard_input() -> None:
 
 
 @pytest.mark.slow
-def test_a_hostile_state_is_an_error_of_one_line_and_no_traceback(tmp_path: Path, checkout: OwnCheckout) -> None:
+def test_a_hostile_state_is_an_error_without_traceback(tmp_path: Path, checkout: OwnCheckout) -> None:
     clusters = [
         {"address": f"a\x1b[2J\n{each}", "type": "google_container_cluster", "values": {"name": "n", "location": "l"}} for each in range(2)
     ]
@@ -96,14 +96,14 @@ def test_a_hostile_state_is_an_error_of_one_line_and_no_traceback(tmp_path: Path
 
 
 @pytest.mark.parametrize("arguments", [(), ("/no/such/file",), ("/",), ("a\x00b",), ("-", "--stack", "a/../b")])
-def test_bad_usage_is_told_and_has_exit_code_2(arguments: tuple[str, ...]) -> None:
+def test_bad_usage_of_import_has_exit_code_2(arguments: tuple[str, ...]) -> None:
     result = ran(*arguments, given=b"{}")
 
     assert getattr(result.exception, "exit_code", result.exit_code) == 2
 
 
 @pytest.mark.parametrize("option", ["--owner", "--environment", "--account", "--region", "--cluster"])
-def test_what_a_person_says_is_judged_and_nothing_is_guessed_in_its_place(option: str) -> None:
+def test_invalid_options_of_import_are_refused(option: str) -> None:
     result = ran(STATES / "eks-module.json", "--stack", "taken", option, "Not a Name")
 
     assert getattr(result.exception, "exit_code", result.exit_code) == 2
@@ -119,16 +119,16 @@ def test_a_cluster_is_read_beside_a_state_and_gives_the_teams(tmp_path: Path) ->
     served = Served([flavor, queue, local], version="v1.35.2-eks-1", forbidden={"nodes"})
     with serving(served, tmp_path) as kubeconfig:
         result = ran(STATES / "eks-module.json", "--kubeconfig", kubeconfig, "--format", "json")
-    told = json.loads(result.stdout)
+    report = json.loads(result.stdout)
 
-    assert told["settings"]["teams"] == [{"name": "nlp", "shares": {"gpu-l4": 8}}]
-    assert {"gpu-l4", "t4-spot", "p5-block"} == {each["name"] for each in told["settings"]["pools"]}
-    assert ["list nodes"] in [each["addresses"] for each in told["not_mapped"]]
+    assert report["settings"]["teams"] == [{"name": "nlp", "shares": {"gpu-l4": 8}}]
+    assert {"gpu-l4", "t4-spot", "p5-block"} == {each["name"] for each in report["settings"]["pools"]}
+    assert ["list nodes"] in [each["addresses"] for each in report["not_mapped"]]
     assert all(each.startswith("GET ") and "secret" not in each for each in served.asked)
 
 
 @pytest.mark.engine
-def test_the_real_engine_previews_what_was_proposed(checkout: OwnCheckout) -> None:
+def test_the_real_engine_previews_the_proposal(checkout: OwnCheckout) -> None:
     options = ("--stack", "taken", "--out", "stacks/Pulumi.taken.yaml", "--environment", "dev")
     made = checkout.flexspot("import", str(STATES / "eks-module.json"), *options)
     checked = checkout.flexspot("settings", "check", "-s", "taken", "--format", "json")
@@ -142,7 +142,7 @@ def test_the_real_engine_previews_what_was_proposed(checkout: OwnCheckout) -> No
 
 
 def _documented(resource: Any) -> str:
-    """What a provider's own documentation says of importing a resource, in its SDK's source."""
+    """Return the provider's documentation of importing a resource, from its SDK's source."""
     text = Path(inspect.getfile(resource)).read_text(encoding="utf-8")
     return text.partition("## Import")[2][:3000]
 
@@ -156,10 +156,10 @@ def test_ids_have_the_forms_that_the_providers_document() -> None:
 
 @pytest.mark.engine
 @pytest.mark.nightly(
-    held_by="test_what_is_adopted_is_what_the_program_of_the_proposal_declares, test_ids_have_the_forms_that_the_providers_document"
+    held_by="test_adopted_resources_are_declared_by_the_proposals_program, test_ids_have_the_forms_that_the_providers_document"
 )
-def test_the_real_pulumi_takes_the_file_and_gives_each_resource_its_urn_of_the_program(tmp_path: Path, tools: Tools) -> None:
-    """`pulumi import --file` of the official engine: the state that it writes has the URNs under which the program looks for them."""
+def test_the_real_pulumi_imports_the_file_with_the_programs_urns(tmp_path: Path, tools: Tools) -> None:
+    """Test `pulumi import --file` of the official engine. The state that it writes has the URNs that the program uses."""
     ids = tmp_path / "import-cloud.json"
     assert ran(STATES / "gke-toolkit.json", "--stack", "taken", "--ids", tmp_path).exit_code == 0
     root = own_root(lambda: tools)

@@ -1,4 +1,4 @@
-"""The repository's cloud stacks as they are previewed, read back as a state: the pools and teams are those of the stack file again."""
+"""The repository's cloud stacks, previewed and read back as a state: the result has the pools and teams of the stack file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from flexspot.capacity.adopting.terraform_state import read_state
 from flexspot.capacity.plan.build import build_plan
 from flexspot.capacity.settings.stack_file import parse_settings
 
-NIGHTLY = pytest.mark.nightly(held_by="test_what_is_adopted_is_what_the_program_of_the_proposal_declares")
+NIGHTLY = pytest.mark.nightly(held_by="test_adopted_resources_are_declared_by_the_proposals_program")
 CLOUD_STACKS = ("dev-gke", "prod-gke", "dev-eks", "prod-eks")
 
 
@@ -32,7 +32,7 @@ def without(each: dict[str, Any], *keys: str) -> dict[str, Any]:
 
 
 def facts_of(settings: dict[str, Any]) -> dict[str, Any]:
-    """What the pools of a stack are, whichever way its file says it: as the plan has them, but for the classes that share one."""
+    """Return the plan's facts of a stack's pools, in whatever form the file has them. Classes that share a pool are not compared."""
     plan = build_plan(parse_settings(settings, "x"))
     return {
         each.name: (each.machines[0], set(each.machines), each.capacity_type, each.max_nodes, each.ceiling.gpus, each.min_nodes, each.zones)
@@ -41,15 +41,15 @@ def facts_of(settings: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("stack", CLOUD_STACKS)
-def test_pools_are_those_of_the_stack_file(stack: str) -> None:
+def test_imported_pools_are_those_of_the_stack_file(stack: str) -> None:
     proposal, _ = again(stack)
 
     assert facts_of(proposal.settings) == facts_of(shipped(stack))
 
 
 @pytest.mark.parametrize("stack", CLOUD_STACKS)
-def test_options_of_pools_are_those_of_the_stack_file(stack: str) -> None:
-    """Those that the file says; a state says more, such as the size of a disk that the file leaves to its default."""
+def test_imported_pool_options_are_those_of_the_stack_file(stack: str) -> None:
+    """Compares only options that the file has. A state has more, such as the size of a disk for which the file uses the default."""
     proposal, _ = again(stack)
     found = {each["name"]: each for each in proposal.settings["pools"]}
     options = ("reservation", "shutdown_grace_seconds", "efa", "max_run_hours", "gpus_per_node", "compact_placement")
@@ -76,8 +76,8 @@ def test_teams_and_cohorts_are_those_of_the_stack_file(stack: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("stack", [*(pytest.param(each, marks=NIGHTLY) for each in ("dev-gke", "dev-eks")), "prod-gke", "prod-eks"])
-def test_what_is_adopted_is_what_the_program_of_the_proposal_declares(stack: str) -> None:
-    """Type, name and parent of each entry are those of a resource of the program: with another the next `up` would delete it."""
+def test_adopted_resources_are_declared_by_the_proposals_program(stack: str) -> None:
+    """Each entry has the type, name and parent of a resource of the program. With any other, the next `up` would delete it."""
     proposal, found = again(stack)
     adopted = adoption(found, proposal.settings, "flexspot", stack)
     entries = [*adopted.cloud.get("resources", []), *adopted.cluster["resources"]]

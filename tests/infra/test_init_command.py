@@ -1,4 +1,4 @@
-"""`flexspot init`: what it writes can work at once, and what it cannot use it says so that a person can fix it."""
+"""`flexspot init`: working projects, and errors that a person can fix."""
 
 from __future__ import annotations
 
@@ -42,10 +42,8 @@ if TYPE_CHECKING:
         ("local", ["local"], "flexspot lab start"),
     ],
 )
-def test_a_new_project_passes_its_own_checks_is_told_who_reaches_it_and_what_up_needs(
-    cloud: str, stacks: list[str], needed: str, tmp_path: Path
-) -> None:
-    told = init(tmp_path / "acme", *COMMANDS[cloud])
+def test_a_new_project_passes_its_own_checks_and_prints_what_up_needs(cloud: str, stacks: list[str], needed: str, tmp_path: Path) -> None:
+    output = init(tmp_path / "acme", *COMMANDS[cloud])
 
     written = stacks_of(tmp_path / "acme")
     assert list(written) == stacks
@@ -54,16 +52,16 @@ def test_a_new_project_passes_its_own_checks_is_told_who_reaches_it_and_what_up_
         jsonschema.validate(content, schema)
         checked = flexspot("settings", "check", "-s", stack, folder=tmp_path / "acme")
         assert checked.returncode == 0, checked.stderr
-        # Without a range of whoever comes there is no access of EKS but the private one.
+        # Without an address range, EKS can be reached only from its own network.
         warned = ["nobody-in-the-network"] if (cloud, stack) in {("eks", "dev"), ("eks", "prod")} else []
         assert re.findall(r"^warning ([\w-]+):", checked.stdout, re.MULTILINE) == warned
     linted = flexspot("lint", ".", folder=tmp_path / "acme")
     assert (linted.returncode, "no findings" in linted.stdout) == (0, True)
-    assert needed in told
+    assert needed in output
     assert needed in (tmp_path / "acme" / "README.md").read_text()
     extra = {"gke": "[gke]", "eks": "[eks]", "local": "[platform]"}[cloud]
     assert f"\nflexspot{extra}==" in (tmp_path / "acme" / "requirements.txt").read_text()
-    assert "pip install" not in told, "the requirements have all of it"
+    assert "pip install" not in output, "the requirements have all of it"
 
 
 NAMES = st.from_regex(r"\A[a-z]([a-z0-9-]{0,18}[a-z0-9])?\Z")
@@ -71,14 +69,14 @@ NAMES = st.from_regex(r"\A[a-z]([a-z0-9-]{0,18}[a-z0-9])?\Z")
 
 @pytest.mark.slow
 @given(teams=st.lists(NAMES, min_size=1, max_size=6, unique=True), owner=NAMES, dev=st.integers(1, 9), prod=st.integers(1, 40))
-def test_what_is_answered_is_what_the_stacks_say_and_no_gpu_is_left_over(teams: list[str], owner: str, dev: int, prod: int) -> None:
-    """Names like yes, null or no are texts, and not what YAML makes of them."""
+def test_stacks_have_the_given_answers_and_allocate_every_gpu(teams: list[str], owner: str, dev: int, prod: int) -> None:
+    """Names like yes, null or no stay texts, although YAML would read them otherwise."""
     place = ("acme-dev", "acme-prod", "us-central1", ("us-central1-a",), "g2-standard-8")
     answers = Answers(Platform.GKE, "acme", owner, tuple(teams), *place, dev, prod)
     try:
         files = project_files(answers).files
     except ExplainedError as refused:
-        # Names that clouds or Kubernetes keep for themselves, such as default.
+        # Names that clouds or Kubernetes reserve, such as default.
         assert re.search("teams|owner", " ".join(refused.evidence)), refused  # noqa: PT017
         return
 
@@ -91,7 +89,7 @@ def test_what_is_answered_is_what_the_stacks_say_and_no_gpu_is_left_over(teams: 
 
 
 @given(gpus=st.integers(0, 600), teams=st.lists(NAMES, min_size=1, max_size=30, unique=True))
-def test_shares_differ_by_one_gpu_at_most_and_are_all_of_them(gpus: int, teams: list[str]) -> None:
+def test_shares_differ_by_at_most_one_gpu_and_sum_to_all(gpus: int, teams: list[str]) -> None:
     parts = shares(gpus, teams)
 
     assert list(parts) == teams
@@ -99,7 +97,7 @@ def test_shares_differ_by_one_gpu_at_most_and_are_all_of_them(gpus: int, teams: 
     assert max(parts.values()) - min(parts.values()) <= 1
 
 
-def test_a_budget_holds_what_the_ceilings_cost_and_not_twice_the_nodes(tmp_path: Path) -> None:
+def test_a_budget_covers_the_ceilings_and_not_twice_the_nodes(tmp_path: Path) -> None:
     init(tmp_path, *GKE)
     path = tmp_path / "stacks" / "Pulumi.dev.yaml"
     content = path.read_text()
@@ -117,7 +115,7 @@ def test_a_budget_holds_what_the_ceilings_cost_and_not_twice_the_nodes(tmp_path:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "cloud,changes,told",
+    "cloud,changes,message",
     [
         pytest.param("gke", {"account": "Acme"}, "--account 'Acme' cannot be used", id="no project id"),
         pytest.param("gke", {"prod_account": "acme-ai-dev"}, "--prod-account 'acme-ai-dev' is the project of", id="one project"),
@@ -153,13 +151,13 @@ def test_a_budget_holds_what_the_ceilings_cost_and_not_twice_the_nodes(tmp_path:
         pytest.param("local", {"owner": None}, "--owner is not given, and this run asks no questions", id="nobody answers"),
     ],
 )
-def test_what_cannot_be_used_is_named_with_its_option_and_what_is_allowed_and_nothing_is_written(
-    cloud: str, changes: dict[str, str | None], told: str, tmp_path: Path
+def test_an_unusable_option_is_reported_with_allowed_values_and_nothing_is_written(
+    cloud: str, changes: dict[str, str | None], message: str, tmp_path: Path
 ) -> None:
     with pytest.raises(ExplainedError) as refused:
         init(tmp_path / "acme", *COMMANDS[cloud], **changes)
 
-    assert told in refused.value.problem
+    assert message in refused.value.problem
     assert refused.value.exit_code is ExitCode.BAD_USAGE
     [option] = re.findall(r"^--[a-z-]+", refused.value.problem) or ["--"]
     assert option in refused.value.remedy
@@ -171,9 +169,7 @@ def _asking(made: type[Questions], *, asks: bool) -> Questions:
 
 
 @pytest.mark.slow
-def test_on_a_terminal_it_asks_for_what_no_option_says_and_again_until_it_can_be_used(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_on_a_terminal_missing_answers_are_asked_for_until_usable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
     answers = iter(
         [
@@ -189,20 +185,20 @@ def test_on_a_terminal_it_asks_for_what_no_option_says_and_again_until_it_can_be
         return next(answers, default or "")
 
     monkeypatch.setattr(init_commands.typer, "prompt", prompt)
-    # There is no terminal in a test.
+    # A test has no terminal.
     monkeypatch.setattr(init_commands, "Questions", functools.partial(_asking, Questions))
-    told = init(tmp_path)
+    output = init(tmp_path)
 
     assert len(asked) == len(set(asked)) + 5, "five answers could not be used"
-    assert "--machine 'a4-highgpu-8g' is not known to be offered in us-west1" in told
-    assert "give --cloud: gke, eks or local" in told
+    assert "--machine 'a4-highgpu-8g' is not known to be offered in us-west1" in output
+    assert "give --cloud: gke, eks or local" in output
     assert "which" in asked[0].lower()
     assert list(stacks_of(tmp_path)) == ["dev", "local", "prod"]
     assert yaml.safe_load((tmp_path / "Pulumi.yaml").read_text())["name"] == "acme"
 
 
 @pytest.mark.parametrize("there", ["Pulumi.yaml", "stacks/platform.schema.json", "stacks/Pulumi.local.yaml"])
-def test_nobody_is_asked_anything_for_a_folder_that_has_a_project(there: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_asked_for_a_folder_that_has_a_project(there: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / there).parent.mkdir(exist_ok=True)
     (tmp_path / there).touch()
     monkeypatch.setattr(init_commands, "Questions", functools.partial(_asking, Questions))
@@ -212,11 +208,11 @@ def test_nobody_is_asked_anything_for_a_folder_that_has_a_project(there: str, tm
 
 
 @pytest.mark.slow
-def test_what_the_stacks_are_warned_of_is_said(tmp_path: Path) -> None:
-    told = init(tmp_path, *GKE, machine="g4-standard-48", zone="us-central1-b")
+def test_warnings_of_the_new_stacks_are_printed(tmp_path: Path) -> None:
+    output = init(tmp_path, *GKE, machine="g4-standard-48", zone="us-central1-b")
 
-    assert "warning: stack dev: region-not-known: pools.0.machine: where g4-standard-48 is offered is not known" in told
-    assert "warning: stack prod: region-not-known" in told
+    assert "warning: stack dev: region-not-known: pools.0.machine: where g4-standard-48 is offered is not known" in output
+    assert "warning: stack prod: region-not-known" in output
 
 
 @pytest.mark.slow
@@ -227,10 +223,10 @@ def test_what_the_stacks_are_warned_of_is_said(tmp_path: Path) -> None:
         ("trn1.32xlarge", "us-east-2", "us-east-2c"),
     ],
 )
-def test_a_machine_that_one_zone_has_gets_a_cluster_in_two_where_eks_puts_control_planes(
+def test_a_machine_of_one_zone_gets_a_cluster_in_two_zones_that_eks_supports(
     machine: str, region: str, offered: str, tmp_path: Path
 ) -> None:
-    told = init(tmp_path, *EKS, machine=machine, region=region)
+    output = init(tmp_path, *EKS, machine=machine, region=region)
 
     zones = stacks_of(tmp_path)["dev"]["config"]["flexspot:platform"]["zones"]
     assert (len(set(zones)), zones[0]) == (2, offered)
@@ -240,18 +236,18 @@ def test_a_machine_that_one_zone_has_gets_a_cluster_in_two_where_eks_puts_contro
         for zone, name in zip(each.zones.get(region, ()), each.zone_ids.get(region, ()), strict=False)
     }
     assert {ids[zone] for zone in zones if zone in ids} & ZONES_WITHOUT_EKS == set()
-    assert "zone-without-eks" not in told
+    assert "zone-without-eks" not in output
 
 
 @pytest.mark.slow
-def test_the_folder_is_quoted_where_a_shell_is_to_go_there(tmp_path: Path) -> None:
-    told = init(tmp_path / "our platform", *LOCAL)
+def test_the_folder_is_quoted_for_the_shell(tmp_path: Path) -> None:
+    output = init(tmp_path / "our platform", *LOCAL)
 
-    assert f"  cd '{tmp_path / 'our platform'}'\n" in told
+    assert f"  cd '{tmp_path / 'our platform'}'\n" in output
 
 
 @pytest.mark.slow
-def test_the_name_of_the_folder_is_the_projects_as_far_as_pulumi_takes_it(tmp_path: Path) -> None:
+def test_the_projects_name_is_the_folders_without_invalid_characters(tmp_path: Path) -> None:
     init(tmp_path / "Our new platform!", *LOCAL)
 
     init(tmp_path / ("a" * 120), *LOCAL)
@@ -262,7 +258,7 @@ def test_the_name_of_the_folder_is_the_projects_as_far_as_pulumi_takes_it(tmp_pa
 
 @pytest.mark.slow
 @pytest.mark.parametrize("machine,kinds", [("a3-highgpu-1g", ["spot"]), ("a3-highgpu-8g", ["spot", "on-demand"])])
-def test_production_has_a_pool_on_demand_only_of_a_machine_that_is_sold_so(machine: str, kinds: list[str], tmp_path: Path) -> None:
+def test_production_has_an_on_demand_pool_only_if_the_machine_is_sold_on_demand(machine: str, kinds: list[str], tmp_path: Path) -> None:
     init(tmp_path, *GKE, machine=machine)
 
     platform = stacks_of(tmp_path)["prod"]["config"]["flexspot:platform"]

@@ -1,4 +1,4 @@
-"""Where `flexspot init` writes: nothing that is there is touched, and what cannot be written is told before half of it is."""
+"""Folders of `flexspot init`: existing files are untouched, and an unusable folder is reported before anything is written."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @pytest.mark.parametrize("there", ["Pulumi.yaml", ".github/workflows/flexspot.yaml"])
-def test_nothing_is_written_where_a_file_of_the_project_is_already(there: str, tmp_path: Path) -> None:
+def test_nothing_is_written_if_a_file_of_the_project_exists(there: str, tmp_path: Path) -> None:
     (tmp_path / there).parent.mkdir(parents=True, exist_ok=True)
     (tmp_path / there).write_text("mine\n")
 
@@ -28,7 +28,7 @@ def test_nothing_is_written_where_a_file_of_the_project_is_already(there: str, t
     assert (tmp_path / there).read_text() == "mine\n"
 
 
-def test_a_link_that_leads_elsewhere_is_not_written_through(tmp_path: Path) -> None:
+def test_a_symbolic_link_to_another_folder_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "acme").mkdir()
     (tmp_path / "acme" / "__main__.py").symlink_to(tmp_path / "elsewhere.py")
 
@@ -38,21 +38,21 @@ def test_a_link_that_leads_elsewhere_is_not_written_through(tmp_path: Path) -> N
     assert not (tmp_path / "elsewhere.py").exists()
 
 
-def test_a_readme_and_what_git_ignores_stay_as_they_were_and_that_is_said(tmp_path: Path) -> None:
+def test_an_existing_readme_and_gitignore_are_kept_and_reported(tmp_path: Path) -> None:
     for name in ("README.md", ".gitignore"):
         (tmp_path / name).write_text("mine\n")
 
-    told = init(tmp_path, *GKE)
+    output = init(tmp_path, *GKE)
 
-    assert "README.md was there and is as it was." in told
-    assert ".gitignore was there and is as it was." in told
+    assert "README.md was there and is as it was." in output
+    assert ".gitignore was there and is as it was." in output
     assert {(tmp_path / name).read_text() for name in ("README.md", ".gitignore")} == {"mine\n"}
     assert (tmp_path / "stacks" / "Pulumi.prod.yaml").is_file()
 
 
 @pytest.mark.parametrize("blocking", ["acme", "acme/.github/workflows"])
-def test_what_is_no_folder_where_one_must_be_is_told_and_nothing_is_written(blocking: str, tmp_path: Path) -> None:
-    """Half of a project was written until it was met."""
+def test_a_file_in_place_of_a_folder_is_reported_and_nothing_is_written(blocking: str, tmp_path: Path) -> None:
+    """Earlier versions wrote half of a project before they met the file."""
     (tmp_path / blocking).parent.mkdir(parents=True, exist_ok=True)
     (tmp_path / blocking).write_text("a file\n")
 
@@ -64,22 +64,20 @@ def test_what_is_no_folder_where_one_must_be_is_told_and_nothing_is_written(bloc
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == [tmp_path / blocking]
 
 
-def test_a_link_that_leads_in_a_circle_is_no_folder(tmp_path: Path) -> None:
+def test_a_circular_symbolic_link_is_not_a_folder(tmp_path: Path) -> None:
     (tmp_path / "acme").symlink_to(tmp_path / "acme")
 
     with pytest.raises(ExplainedError, match="acme is not a folder"):
         init(tmp_path / "acme", *GKE)
 
 
-def test_a_folder_whose_name_is_too_long_cannot_be_written(tmp_path: Path) -> None:
+def test_a_folder_with_a_name_that_is_too_long_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(ExplainedError, match="cannot be written: File name too long"):
         init(tmp_path / ("a" * 300), *GKE)
 
 
 @pytest.mark.parametrize("command", [("init", ".", *GKE), ("settings", "check", "-s", "dev"), ("rules", "test")])
-def test_a_current_folder_that_somebody_has_deleted_is_told(
-    command: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_deleted_current_folder_is_reported(command: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "gone").mkdir()
     monkeypatch.chdir(tmp_path / "gone")
     (tmp_path / "gone").rmdir()

@@ -1,4 +1,4 @@
-"""The installed wheel in folders that know nothing of this checkout."""
+"""The installed wheel in folders outside this checkout."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ FOLDERS = ("capacity", "components", "policies", "infra", "lab")
 
 @contextmanager
 def served(python: Path, plugin: Path, *, folder: Path) -> Generator[grpc.Channel]:
-    """A channel to a plugin that `python` starts in `folder`, and that says its port when it can be asked."""
+    """Yield a channel to a plugin that `python` starts in `folder`. The plugin prints its port when it is ready."""
     environment = outside_of_the_checkout() | {"PYTHONWARNINGS": "ignore"}
     command = [python, "-u", plugin, "127.0.0.1:1"]
     with subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:
-            # The schema is larger than what gRPC takes by default.
+            # The schema is larger than gRPC's default limit.
             whole = [("grpc.max_receive_message_length", -1)]
             with grpc.insecure_channel(f"127.0.0.1:{int(process.stdout.readline())}", options=whole) as channel:
                 yield channel
@@ -50,7 +50,7 @@ def served(python: Path, plugin: Path, *, folder: Path) -> Generator[grpc.Channe
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A project of somebody else's, with packages of its own that are called as folders here are."""
+    """Return a foreign project, with its own packages that have the names of folders here."""
     folder = tmp_path / "acme"
     (folder / "stacks").mkdir(parents=True)
     for stack in ("dev-eks", "dev-gke"):
@@ -62,7 +62,7 @@ def project(tmp_path: Path) -> Path:
     return folder
 
 
-def test_the_wheel_holds_the_namespace_package_as_it_is_in_the_checkout(installed: Installed) -> None:
+def test_the_wheel_contains_the_namespace_package_of_the_checkout(installed: Installed) -> None:
     parts = [f"{each}/flexspot" for each in FOLDERS]
     command = ["git", "ls-files", *parts]
     listed = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, check=True).stdout.split()
@@ -74,17 +74,16 @@ def test_the_wheel_holds_the_namespace_package_as_it_is_in_the_checkout(installe
     assert {name: path.read_bytes() for name, path in tracked.items()} == held
 
 
-def test_the_same_sources_make_the_same_wheel_byte_for_byte(installed: Installed, tmp_path: Path) -> None:
+def test_the_same_sources_build_the_same_wheel(installed: Installed, tmp_path: Path) -> None:
     uv("build", "--quiet", "--wheel", "--out-dir", tmp_path, CHECKOUT)
 
     assert (tmp_path / installed.wheel.name).read_bytes() == installed.wheel.read_bytes()
 
 
 @pytest.mark.nightly(
-    held_by="test_the_commands_work_on_the_project_in_which_they_are_started, "
-    "test_the_wheel_holds_the_namespace_package_as_it_is_in_the_checkout"
+    held_by="test_commands_work_on_the_project_of_the_current_folder, test_the_wheel_contains_the_namespace_package_of_the_checkout"
 )
-def test_every_module_of_the_wheel_can_be_imported_beside_packages_of_the_same_names(installed: Installed, project: Path) -> None:
+def test_every_module_of_the_wheel_can_be_imported_next_to_packages_of_the_same_names(installed: Installed, project: Path) -> None:
     program = f"""
 import importlib, json, pkgutil, sys
 import flexspot
@@ -99,16 +98,16 @@ count = sum(name.startswith("flexspot.") for name in sys.modules)
 foreign = [name for name in sys.modules if name.partition(".")[0] in FOLDERS and "." in name]
 print(json.dumps([own, count, foreign]))
 """
-    told = installed.run(installed.python, "-W", "ignore", "-c", program, folder=project)
+    result = installed.run(installed.python, "-W", "ignore", "-c", program, folder=project)
 
-    assert told.returncode == 0, told.stderr
-    own, count, foreign = json.loads(told.stdout)
+    assert result.returncode == 0, result.stderr
+    own, count, foreign = json.loads(result.stdout)
     assert own == [f"the {name} of acme" for name in FOLDERS]
     assert count > 300
     assert foreign == []
 
 
-def test_the_commands_work_on_the_project_in_which_they_are_started(installed: Installed, project: Path) -> None:
+def test_commands_work_on_the_project_of_the_current_folder(installed: Installed, project: Path) -> None:
     checked = installed.flexspot("settings", "check", "-s", "dev-eks", folder=project / "components")
     previewed = installed.flexspot("preview", "-s", "dev-eks", "--offline", "--plan-out", "plan.json", folder=project)
     cost = installed.flexspot("cost", "plan.json", "--format", "json", folder=project)
@@ -128,12 +127,12 @@ def test_the_commands_work_on_the_project_in_which_they_are_started(installed: I
 
 
 def readme_commands(folder: Path, heading: str) -> list[str]:
-    """The command lines that a section of a project's README shows."""
+    """Return the command lines in a section of a project's README."""
     section = (folder / "README.md").read_text().partition(f"## {heading}\n")[2].partition("\n## ")[0]
     return [line.strip() for line in section.splitlines() if line.startswith("    ")]
 
 
-def test_in_an_empty_folder_a_project_is_made_and_the_commands_of_its_readme_work_as_written(installed: Installed, tmp_path: Path) -> None:
+def test_a_project_is_created_in_an_empty_folder_and_the_commands_of_its_readme_work(installed: Installed, tmp_path: Path) -> None:
     accounts = ("--account", "acme-dev", "--prod-account", "acme-prod")
     made = installed.flexspot("init", "--cloud", "gke", "--owner", "ml-platform", "--team", "research,product", *accounts, folder=tmp_path)
     assert made.returncode == 0, made.stderr
@@ -149,15 +148,15 @@ def test_in_an_empty_folder_a_project_is_made_and_the_commands_of_its_readme_wor
 
 
 @pytest.mark.lab
-@pytest.mark.nightly(held_by="test_in_an_empty_folder_a_project_is_made_and_the_commands_of_its_readme_work_as_written")
-def test_a_new_project_goes_up_on_a_lab_of_its_own_and_plain_pulumi_finds_nothing_to_change(installed: Installed, tmp_path: Path) -> None:
-    """Its program in the user's process, beside a package of the user's that is called as one of ours; policies from where they lie."""
+@pytest.mark.nightly(held_by="test_a_project_is_created_in_an_empty_folder_and_the_commands_of_its_readme_work")
+def test_a_new_project_goes_up_on_its_lab_and_plain_pulumi_changes_nothing(installed: Installed, tmp_path: Path) -> None:
+    """The program runs in the user's process, next to a user's package with the name of one of ours. Policies run from their folder."""
     assert installed.flexspot("init", "--cloud", "local", "--owner", "ml", "--team", "research", folder=tmp_path).returncode == 0
     (tmp_path / "components").mkdir()
     (tmp_path / "components" / "__init__.py").write_text("OWN = 'acme'\n")
     program = tmp_path / "__main__.py"
     program.write_text(program.read_text() + "\nimport components\nimport pulumi\n\npulumi.export('own', components.OWN)\n")
-    # As its README says; the official host takes Python from there, and ours the first on PATH.
+    # As its README says. The official host takes Python from there; ours uses the first one on PATH.
     (tmp_path / ".venv").symlink_to(installed.environment)
     try:
         for line in readme_commands(tmp_path, "Every day"):
@@ -173,17 +172,17 @@ def test_a_new_project_goes_up_on_a_lab_of_its_own_and_plain_pulumi_finds_nothin
         installed.flexspot("lab", "stop", "--delete", folder=tmp_path)
 
     assert plain.returncode == 0, plain.stdout + plain.stderr
-    told = json.loads(plain.stdout[plain.stdout.index("{") :])
-    assert set(told["changeSummary"]) == {"same"}
-    assert told["changeSummary"]["same"] > 40
+    result = json.loads(plain.stdout[plain.stdout.index("{") :])
+    assert set(result["changeSummary"]) == {"same"}
+    assert result["changeSummary"]["same"] > 40
     assert own == "acme"
 
 
-def test_the_installed_policies_are_a_directory_pack_that_pulumis_python_host_can_start(installed: Installed, tmp_path: Path) -> None:
+def test_pulumis_python_host_can_start_the_installed_policy_pack(installed: Installed, tmp_path: Path) -> None:
     """The host runs `bin/python` of `virtualenv`, as seen from the pack, with the pack's folder (pulumi: sdk/python/toolchain/pip.go)."""
-    told = installed.flexspot("rules", "pack", folder=tmp_path)
-    assert told.returncode == 0, told.stderr
-    pack = Path(told.stdout.rstrip("\n"))
+    result = installed.flexspot("rules", "pack", folder=tmp_path)
+    assert result.returncode == 0, result.stderr
+    pack = Path(result.stdout.rstrip("\n"))
     assert pack.is_relative_to(installed.environment)
     options = yaml.safe_load((pack / "PulumiPolicy.yaml").read_text())["runtime"]["options"]
     assert options["toolchain"] == "pip"
@@ -196,7 +195,7 @@ def test_the_installed_policies_are_a_directory_pack_that_pulumis_python_host_ca
 
 
 @pytest.mark.parametrize("cloud,other", [("eks", "pulumi_gcp"), ("gke", "pulumi_aws")])
-def test_the_plugin_of_a_cloud_runs_in_the_environment_that_pulumi_makes_for_it(cloud: str, other: str, tmp_path: Path) -> None:
+def test_a_clouds_plugin_runs_in_the_environment_that_pulumi_creates(cloud: str, other: str, tmp_path: Path) -> None:
     """Pulumi's host installs requirements.txt of the folder into `virtualenv` (pulumi: sdk/python/toolchain/pip.go)."""
     plugin = CHECKOUT / "infra" / "plugins" / cloud
     runtime = yaml.safe_load((plugin / "PulumiPlugin.yaml").read_text())["runtime"]
@@ -206,16 +205,16 @@ def test_the_plugin_of_a_cloud_runs_in_the_environment_that_pulumi_makes_for_it(
     uv("pip", "install", "--quiet", "--python", python, "--requirement", "requirements.txt", folder=plugin)
 
     with served(python, plugin, folder=tmp_path) as channel:
-        told = provider_pb2_grpc.ResourceProviderStub(channel).GetSchema(provider_pb2.GetSchemaRequest(), timeout=60)
+        result = provider_pb2_grpc.ResourceProviderStub(channel).GetSchema(provider_pb2.GetSchemaRequest(), timeout=60)
 
-    assert json.loads(told.schema)["name"] == f"flexspot-{cloud}"
+    assert json.loads(result.schema)["name"] == f"flexspot-{cloud}"
     names = {path.name for path in (tmp_path / "venv").glob("lib/*/site-packages/*")}
     assert "pulumi_kubernetes" in names
     assert names.isdisjoint({other, "flexspot_runtime"}), "an engine installs the provider plugin of each SDK that is there"
 
 
-def test_the_installed_pack_starts_with_a_python_that_has_none_of_its_packages(installed: Installed, project: Path) -> None:
-    """`env python3` finds whichever is first; here one without Pulumi."""
+def test_the_installed_pack_starts_with_a_python_without_its_packages(installed: Installed, project: Path) -> None:
+    """`env python3` finds the first Python on PATH; here, that one does not have Pulumi."""
     bare = project / "bare"
     uv("venv", "--quiet", bare)
     with served(bare / "bin" / "python", installed.package / "policies" / "pack", folder=project) as channel:
@@ -228,7 +227,7 @@ NAMES = r"\bflexspot(?:\.[a-z_]\w*)+(?:\.[A-Z]\w*)?"
 IMPORTS = r"from (flexspot(?:\.\w+)*) import (\w+(?:, \w+)*)"
 
 FOREIGN_NAMES = ("flexspot.dev", "flexspot.yaml", "flexspot.cdx", "flexspot.sarif", "flexspot.git")
-"""What is no module: labels, files, an address."""
+"""Names that are not modules: labels, files, an address."""
 
 LOOKS_UP = """
 import importlib, json, sys
@@ -246,7 +245,7 @@ for name in json.load(sys.stdin):
 
 
 def documented_names() -> list[str]:
-    """What pages and templates name of the package: modules, components, functions."""
+    """Return the package's names in pages and templates: modules, components, functions."""
     pages = [CHECKOUT / "README.md", CHECKOUT / "CONTRIBUTING.md", *(CHECKOUT / "docs").rglob("*.md")]
     templates = (CHECKOUT / "infra" / "flexspot" / "infra" / "new_project" / "templates").iterdir()
     texts = [each.read_text(encoding="utf-8") for each in (*pages, *templates) if "decisions" not in each.parts]
@@ -255,7 +254,7 @@ def documented_names() -> list[str]:
     return sorted(named | imported)
 
 
-def test_every_name_that_a_page_shows_is_there_in_a_checkout_and_in_an_installed_wheel(installed: Installed, project: Path) -> None:
+def test_every_documented_name_exists_in_the_checkout_and_the_installed_wheel(installed: Installed, project: Path) -> None:
     names = documented_names()
     assert {"flexspot.program.main", "flexspot.components.eks.cluster.EksCluster", "flexspot.policies.pages"} <= {*names}
 

@@ -1,4 +1,4 @@
-"""What an interrupted run left open in the state, how it is read back under its id, and what a person answers about it."""
+"""Operations that an interrupted run left open in the state: reading them back by id, and a person's answers about them."""
 
 from __future__ import annotations
 
@@ -43,16 +43,16 @@ def step(kind: str, urn: str, **more: Any) -> dict[str, Any]:
     return {"type": kind, "resource": {"urn": urn, "type": urn.split("::")[2], "custom": True, "inputs": INPUTS, **more}}
 
 
-def by_name(begun: PendingCreate, _taken: frozenset[str]) -> str:
-    return str(begun.inputs["metadata"]["name"])
+def by_name(pending: PendingCreate, _taken: frozenset[str]) -> str:
+    return str(pending.inputs["metadata"]["name"])
 
 
-def test_a_run_that_ended_by_itself_left_nothing_open() -> None:
+def test_a_completed_run_left_no_open_operation() -> None:
     assert not is_open(state())
     assert not is_open({})
 
 
-def test_what_may_have_been_created_is_looked_at_under_its_id() -> None:
+def test_a_pending_create_is_read_back_by_its_id() -> None:
     found = read_back(state(open_steps=[step("creating", POOL, parent=STACK, provider="p::1")]), by_name)
 
     [_, made] = found.deployment["resources"]
@@ -63,7 +63,7 @@ def test_what_may_have_been_created_is_looked_at_under_its_id() -> None:
     assert [each.urn for each in found.looked_at] == [POOL]
 
 
-def test_the_state_that_was_given_stays_as_it_is() -> None:
+def test_the_given_state_is_not_modified() -> None:
     given = state(open_steps=[step("creating", POOL)])
 
     read_back(given, by_name)
@@ -71,7 +71,7 @@ def test_the_state_that_was_given_stays_as_it_is() -> None:
     assert given == state(open_steps=[step("creating", POOL)])
 
 
-def test_components_and_providers_are_nowhere_but_in_the_state() -> None:
+def test_components_and_providers_exist_only_in_the_state() -> None:
     component = step("creating", "urn:pulumi:local::flexspot::flexspot:index:Team::alpha", custom=False)
     provider = step("creating", "urn:pulumi:local::flexspot::pulumi:providers:kubernetes::lab")
     given = state(open_steps=[component, provider])
@@ -87,7 +87,7 @@ def test_an_open_update_or_deletion_is_left_to_the_refresh() -> None:
         assert read_back(state(resource, open_steps=[step(kind, POOL)]), by_name).deployment == state(resource)
 
 
-def test_the_second_half_of_a_replacement_takes_the_place_of_the_first() -> None:
+def test_the_second_half_of_a_replacement_follows_the_first() -> None:
     old = {"urn": POOL, "type": POOL.split("::")[2], "custom": True, "id": "old", "pendingReplacement": True}
 
     found = read_back(state(old, open_steps=[step("creating", POOL)]), by_name)
@@ -95,7 +95,7 @@ def test_the_second_half_of_a_replacement_takes_the_place_of_the_first() -> None
     assert [each.get("id") for each in found.deployment["resources"]] == [None, "l4-spot"]
 
 
-def test_a_replacement_beside_the_old_one_of_the_same_name_is_looked_at_as_that() -> None:
+def test_a_replacement_with_the_same_id_is_the_old_resource() -> None:
     old = {"urn": POOL, "type": POOL.split("::")[2], "custom": True, "id": "l4-spot"}
 
     found = read_back(state(old, open_steps=[step("creating", POOL)]), by_name)
@@ -103,21 +103,21 @@ def test_a_replacement_beside_the_old_one_of_the_same_name_is_looked_at_as_that(
     assert found.deployment == state(old)
 
 
-def test_what_was_not_made_is_forgotten_and_what_nobody_can_say_is_told() -> None:
-    def unclear(_begun: PendingCreate, _taken: frozenset[str]) -> NotIdentified:
+def test_resources_that_were_not_created_are_forgotten_and_unclear_ones_reported() -> None:
+    def unclear(_pending: PendingCreate, _taken: frozenset[str]) -> NotIdentified:
         return NotIdentified()
 
     given = state(open_steps=[step("creating", VPC)])
 
-    assert read_back(given, lambda _begun, _taken: None).deployment == state()
+    assert read_back(given, lambda _pending, _taken: None).deployment == state()
     assert [each.urn for each in read_back(given, unclear).unclear] == [VPC]
 
 
-def test_ids_of_others_are_told_to_who_looks() -> None:
+def test_the_identifier_gets_the_ids_of_other_resources() -> None:
     seen: list[frozenset[str]] = []
     other = {"urn": VPC, "type": VPC.split("::")[2], "custom": True, "id": "vpc-1"}
 
-    def look(_begun: PendingCreate, taken: frozenset[str]) -> None:
+    def look(_pending: PendingCreate, taken: frozenset[str]) -> None:
         seen.append(taken)
 
     read_back(state(other, open_steps=[step("creating", VPC + "-2")]), look)
@@ -130,23 +130,23 @@ def live(**metadata: Any) -> dict[str, Any]:
     return {"urn": POOL, "type": POOL.split("::")[2], "custom": True, "outputs": {"metadata": {"managedFields": written, **metadata}}}
 
 
-def test_an_object_with_our_labels_that_this_provider_wrote_is_ours() -> None:
+def test_an_object_with_the_labels_and_manager_of_the_stack_is_its_own() -> None:
     wanted = [PendingCreate(step("creating", POOL)["resource"])]
 
     assert foreign(state(live(labels={"flexspot.dev/owner": "ml-platform", "more": "x"})), wanted) == []
-    assert foreign(state(live(labels={"flexspot.dev/owner": "somebody"})), wanted) == [POOL]
+    assert foreign(state(live(labels={"flexspot.dev/owner": "other-team"})), wanted) == [POOL]
     assert foreign(state(live()), wanted) == [POOL]
     by_hand = live(labels={"flexspot.dev/owner": "ml-platform"}, managedFields=[{"manager": "kubectl-create"}])
     assert foreign(state(by_hand), wanted) == [POOL]
-    assert foreign(state(), wanted) == [], "what is not there is nobody's"
+    assert foreign(state(), wanted) == [], "an object that does not exist belongs to no one"
 
 
-def test_what_the_state_lost_is_added_once_and_taken_out_again() -> None:
-    begun = PendingCreate(step("creating", POOL)["resource"])
+def test_lost_resources_are_added_once_and_can_be_removed() -> None:
+    pending = PendingCreate(step("creating", POOL)["resource"])
 
-    once = with_resources(state(), [(begun, "l4-spot")])
+    once = with_resources(state(), [(pending, "l4-spot")])
     assert [each.get("id") for each in once["resources"]] == [None, "l4-spot"]
-    assert with_resources(once, [(begun, "l4-spot")]) == once
+    assert with_resources(once, [(pending, "l4-spot")]) == once
     assert without(once, [POOL]) == state()
 
 
@@ -154,12 +154,12 @@ OTHER = "urn:pulumi:dev-eks::flexspot::aws:ec2/vpc:Vpc::another-vpc"
 
 
 class StackStub:
-    """A stack whose state is exported and imported, as the Automation API has it."""
+    """A stack whose state can be exported and imported, like the Automation API's."""
 
     name = "dev-eks"
 
-    def __init__(self, *begun: str) -> None:
-        steps = [{"type": "creating", "resource": {"urn": urn, "type": urn.split("::")[2], "custom": True}} for urn in begun]
+    def __init__(self, *pending: str) -> None:
+        steps = [{"type": "creating", "resource": {"urn": urn, "type": urn.split("::")[2], "custom": True}} for urn in pending]
         self.state: dict[str, Any] = {"resources": [], "pending_operations": steps}
         self.imported: list[dict[str, Any]] = []
 
@@ -172,13 +172,13 @@ class StackStub:
 
 
 def settle(stack: Any, answers: dict[str, str | None]) -> None:
-    def nobody_knows(_begun: PendingCreate, _taken: frozenset[str]) -> NotIdentified:
+    def unidentified(_pending: PendingCreate, _taken: frozenset[str]) -> NotIdentified:
         return NotIdentified()
 
-    Settling(stack, refresh=lambda: None, tell=lambda _line: None).settle(nobody_knows, answers)
+    Settling(stack, refresh=lambda: None, tell=lambda _line: None).settle(unidentified, answers)
 
 
-def test_what_a_person_says_was_made_is_looked_at_under_that_id() -> None:
+def test_an_answer_with_an_id_reads_the_resource_back() -> None:
     stack = StackStub(VPC)
 
     settle(stack, {VPC: "vpc-1"})
@@ -187,7 +187,7 @@ def test_what_a_person_says_was_made_is_looked_at_under_that_id() -> None:
     assert stack.state["pending_operations"] == []
 
 
-def test_what_a_person_says_was_not_made_is_forgotten() -> None:
+def test_an_answer_without_an_id_forgets_the_resource() -> None:
     stack = StackStub(VPC)
 
     settle(stack, {VPC: None})
@@ -195,7 +195,7 @@ def test_what_a_person_says_was_not_made_is_forgotten() -> None:
     assert stack.state == {"resources": [], "pending_operations": []}
 
 
-def test_what_nobody_can_say_is_asked_with_the_options_that_answer_and_the_state_stays() -> None:
+def test_unclear_resources_are_asked_about_and_the_state_stays() -> None:
     stack = StackStub(VPC, OTHER)
 
     with pytest.raises(ExplainedError) as asked:
@@ -205,7 +205,7 @@ def test_what_nobody_can_say_is_asked_with_the_options_that_answer_and_the_state
     assert stack.imported == []
 
 
-def test_an_answer_about_what_was_not_begun_is_refused_with_what_was() -> None:
+def test_an_answer_about_another_resource_is_refused_with_the_pending_ones() -> None:
     stack = StackStub(VPC)
 
     with pytest.raises(ExplainedError, match=rf"was creating: {OTHER}\.") as refused:
@@ -216,6 +216,6 @@ def test_an_answer_about_what_was_not_begun_is_refused_with_what_was() -> None:
     assert stack.imported == []
 
 
-def test_an_answer_that_nobody_asked_for_is_refused() -> None:
+def test_an_answer_without_a_pending_create_is_refused() -> None:
     with pytest.raises(ExplainedError, match="nothing is open"):
         settle(StackStub(), {VPC: None})

@@ -1,4 +1,4 @@
-"""A kubeconfig that cannot be used: told with its path, what is wrong with it and what to do, by each command that takes one."""
+"""An unusable kubeconfig: every command that takes one reports its path, the problem and what to do."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ current-context: ann
         pytest.param("\x00\x01", id="no text"),
     ],
 )
-def test_a_kubeconfig_that_cannot_be_used_is_named_with_what_is_wrong(content: str, tmp_path: Path) -> None:
+def test_an_unusable_kubeconfig_is_reported_with_its_path_and_problem(content: str, tmp_path: Path) -> None:
     path = tmp_path / "kubeconfig"
     path.write_text(content)
 
@@ -53,12 +53,12 @@ def test_a_kubeconfig_that_cannot_be_used_is_named_with_what_is_wrong(content: s
 
 
 @pytest.mark.parametrize("there", [False, True])
-def test_a_kubeconfig_that_is_no_file_is_told_so(tmp_path: Path, *, there: bool) -> None:
+def test_a_kubeconfig_that_is_not_a_file_is_reported(tmp_path: Path, *, there: bool) -> None:
     with pytest.raises(ExplainedError, match="there is no such file"):
         access(tmp_path if there else tmp_path / "nowhere", None)
 
 
-def test_the_context_says_which_namespace(tmp_path: Path) -> None:
+def test_the_namespace_is_that_of_the_context(tmp_path: Path) -> None:
     path = tmp_path / "kubeconfig"
     path.write_text(WORKING)
 
@@ -68,7 +68,7 @@ def test_the_context_says_which_namespace(tmp_path: Path) -> None:
         access(path, "bob")
 
 
-def test_a_cluster_of_ones_own_machine_is_asked_past_the_proxy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cluster_on_the_same_machine_is_reached_without_the_proxy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTPS_PROXY", "http://proxy.example.test:3128")
     path = tmp_path / "kubeconfig"
     path.write_text(WORKING)
@@ -78,7 +78,7 @@ def test_a_cluster_of_ones_own_machine_is_asked_past_the_proxy(tmp_path: Path, m
     assert access(path, None).client.configuration.proxy == "http://proxy.example.test:3128"
 
 
-def test_without_a_kubeconfig_nobody_is_in_a_pod_by_chance(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_kubeconfig_outside_a_pod_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kubernetes.config.kube_config.KUBE_CONFIG_DEFAULT_LOCATION", str(tmp_path / "none"))
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
 

@@ -1,4 +1,4 @@
-"""How other repositories run the linter: the hook of pre-commit and the action of GitHub, on a repository with a defect and without."""
+"""The linter in other repositories: the pre-commit hook and the GitHub action, on a repository with a defect and one without."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def repository(folder: Path, *, broken: bool) -> Path:
 
 
 def environment(folder: Path, **more: str) -> dict[str, str]:
-    """With the checkout's own command in the place of the one that uv would install: test_small_install.py installs it."""
+    """Return an environment in which `uvx` runs this checkout's command. test_small_install.py tests the real installation."""
     uvx = folder.parent / "bin" / "uvx"
     uvx.parent.mkdir(exist_ok=True)
     uvx.write_text(
@@ -70,9 +70,9 @@ def action() -> dict[str, Any]:
 
 
 def lint_step(folder: Path, **inputs: str) -> subprocess.CompletedProcess[str]:
-    """The action's own script, with its inputs, or their defaults, as GitHub hands them over."""
+    """Run the action's own script with inputs, or their defaults, filled in as GitHub does."""
     [step] = [each for each in action()["runs"]["steps"] if "run" in each]
-    given = {name: inputs.get(name, told["default"]) for name, told in action()["inputs"].items()}
+    given = {name: inputs.get(name, declared["default"]) for name, declared in action()["inputs"].items()}
     filled = {
         name: re.sub(r"\$\{\{ inputs\.(\w+) \}\}", lambda match: given[match[1]], value).replace("${{ github.action_path }}", str(CHECKOUT))
         for name, value in step["env"].items()
@@ -85,7 +85,7 @@ def hook() -> dict[str, Any]:
     return found
 
 
-def test_the_hook_is_started_by_every_file_that_lint_reads_and_no_other() -> None:
+def test_the_hook_runs_for_exactly_the_files_that_lint_reads() -> None:
     from flexspot.policies.lint.run import ENDINGS  # noqa: PLC0415 -- for its one test
 
     wanted = re.compile(hook()["files"])
@@ -94,8 +94,8 @@ def test_the_hook_is_started_by_every_file_that_lint_reads_and_no_other() -> Non
     assert not hook()["pass_filenames"]
 
 
-def test_the_hook_lints_the_whole_repository_with_the_command_of_the_base_install(tmp_path: Path) -> None:
-    """pre-commit installs the repository's root (`language: python`): tests/infra/test_small_install.py holds what that brings."""
+def test_the_hook_lints_the_whole_repository_with_the_base_install(tmp_path: Path) -> None:
+    """pre-commit installs the repository's root (`language: python`). tests/infra/test_small_install.py tests what that installs."""
     assert hook()["language"] == "python"
     command = [*hook()["entry"].split(), *hook()["args"]]
 
@@ -106,7 +106,7 @@ def test_the_hook_lints_the_whole_repository_with_the_command_of_the_base_instal
 
 
 @pytest.mark.engine
-def test_the_action_annotates_what_breaks_rules_and_writes_sarif(tmp_path: Path) -> None:
+def test_the_action_annotates_violations_and_writes_sarif(tmp_path: Path) -> None:
     broken = repository(tmp_path / "broken", broken=True)
 
     ended = lint_step(broken, sarif="found.sarif")
@@ -118,7 +118,7 @@ def test_the_action_annotates_what_breaks_rules_and_writes_sarif(tmp_path: Path)
 
 
 @pytest.mark.engine
-def test_the_action_passes_a_clean_repository_and_hands_options_over(tmp_path: Path) -> None:
+def test_the_action_passes_a_clean_repository_and_forwards_options(tmp_path: Path) -> None:
     clean = lint_step(repository(tmp_path / "clean", broken=False))
     chosen = lint_step(repository(tmp_path / "chosen", broken=True), arguments="--select job-*")
     wrong = lint_step(repository(tmp_path / "wrong", broken=False), paths="nowhere", sarif="found.sarif")

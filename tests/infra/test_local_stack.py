@@ -63,7 +63,7 @@ def changed(counts: Mapping[str, int]) -> dict[str, int]:
 
 
 def ignore(_line: str) -> None:
-    """Output that no test looks at."""
+    """Discard a line of output."""
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ def on_lab(lab: LabControlPlane) -> Cluster:
 
 @pytest.fixture
 def run(lab: LabControlPlane, tools: Tools, monkeypatch: pytest.MonkeyPatch) -> Iterator[StackRun]:
-    """The engine over the local stack; the stack is destroyed afterwards."""
+    """Yield the engine's run of the local stack, and destroy the stack afterwards."""
     home = lab.home
     monkeypatch.setenv(KUBECONFIG_VARIABLE, str(home.kubeconfig))
     with engine_for(home.kubeconfig, tools) as engine:
@@ -85,7 +85,7 @@ def run(lab: LabControlPlane, tools: Tools, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def names(cluster: Cluster) -> set[str]:
-    """What of the stack's labels is on the API server."""
+    """Return the objects on the API server that have the stack's labels."""
     found = {kind: cluster.list(kind, labels="flexspot.dev/environment=local") for kind in KINDS}
     return {
         f"{kind}/{each['metadata'].get('namespace', '')}/{each['metadata']['name']}" for kind, objects in found.items() for each in objects
@@ -95,7 +95,7 @@ def names(cluster: Cluster) -> set[str]:
 def test_up_deploys_everything_then_changes_nothing_and_destroy_leaves_nothing(
     run: StackRun, on_lab: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With a state that a killed engine has cut off in between, and an edit of teams and departments that Kueue keeps as written."""
+    """A killed engine truncates the state in between. An edit of teams and departments is kept by Kueue as written."""
     shipped = CHECKOUT / "stacks" / "Pulumi.local.yaml"
     before = shipped.read_text()
     assert run.up(ignore)["create"] >= 61
@@ -105,11 +105,11 @@ def test_up_deploys_everything_then_changes_nothing_and_destroy_leaves_nothing(
     assert run.backend_url is not None
     state = Path(run.backend_url.removeprefix("file://")) / ".pulumi" / "stacks" / "flexspot" / "local.json"
     state.write_text(state.read_text()[:5000])
-    # What such an engine leaves of the attributes beside the state, without which it reads the state as well.
+    # A killed engine leaves the attributes next to the state like this. Without the file, the engine reads the state as well.
     state.with_name("local.json.attrs").write_text("")
-    told: list[str] = []
-    run.up(told.append)
-    assert told[0].startswith("An earlier run was killed while it wrote the state")
+    lines: list[str] = []
+    run.up(lines.append)
+    assert lines[0].startswith("An earlier run was killed while it wrote the state")
     assert len(names(on_lab)) == 61, "nothing is doubled"
 
     with_departments(monkeypatch)
@@ -123,7 +123,7 @@ def test_up_deploys_everything_then_changes_nothing_and_destroy_leaves_nothing(
 
 
 def with_departments(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Gives one team a department, limits to both, and leaves a GPU to nobody, as an edit of the stack file would."""
+    """Edit the stack: one team gets a department, both get limits, and one GPU belongs to no team."""
     real = program.build_plan
     research = CohortSettings(name="research", shares={"l4-spot": 1}, borrowing_limits={"l4-spot": 2})
 
@@ -151,9 +151,7 @@ def assert_departments(on_lab: Cluster) -> None:
 
 
 @pytest.mark.nightly(held_by="test_a_restart_of_the_api_server_is_waited_out, test_a_creation_whose_answer_was_lost_is_asked_for_again")
-def test_an_api_server_that_is_restarted_in_the_middle_does_not_break_the_update(
-    run: StackRun, lab: LabControlPlane, tools: Tools, on_lab: Cluster
-) -> None:
+def test_a_restart_of_the_api_server_does_not_break_an_update(run: StackRun, lab: LabControlPlane, tools: Tools, on_lab: Cluster) -> None:
     struck = threading.Event()
     started: list[str] = []
 

@@ -1,4 +1,4 @@
-"""The local stack from the command line: up and down, and after an interruption, a change by hand, or a loss in the state."""
+"""The local stack from the command line: up and down, after an interruption, a manual change, or a loss in the state."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.lab, pytest.mark.engine]
 
 
 def cut_off(checkout: OwnCheckout, command: str, signal_name: str, seen: str) -> None:
-    """Runs a command of the stack and ends it when a line with `seen` was printed by the run that changes something."""
+    """Run a command of the stack, and end it when the run that changes something prints a line with `seen`."""
     with subprocess.Popen(
         checkout.command(command, "-s", "local", "--yes"),
         cwd=checkout.folder,
@@ -47,7 +47,7 @@ def cut_off(checkout: OwnCheckout, command: str, signal_name: str, seen: str) ->
     ],
 )
 def test_an_interrupted_run_is_finished_by_the_next(signal_name: str, checkout_with_lab: OwnCheckout) -> None:
-    """At one moment; tests/cloud/test_interruptions.py has others, and interruptions by a key."""
+    """Interrupts at one moment. tests/cloud/test_interruptions.py tests others, and interruptions by a key."""
     checkout = checkout_with_lab
     before = objects(checkout)
     cut_off(checkout, "up", signal_name, "created")
@@ -66,7 +66,7 @@ def test_an_interrupted_run_is_finished_by_the_next(signal_name: str, checkout_w
     assert objects(checkout) <= before
 
 
-def test_the_local_stack_goes_up_takes_back_what_was_changed_by_hand_and_goes_down(checkout_with_lab: OwnCheckout) -> None:
+def test_the_local_stack_goes_up_reverts_manual_changes_and_goes_down(checkout_with_lab: OwnCheckout) -> None:
     checkout = checkout_with_lab
     before = objects(checkout)
     deployed = checkout.flexspot("up", "-s", "local", "--yes")
@@ -93,23 +93,23 @@ def test_the_local_stack_goes_up_takes_back_what_was_changed_by_hand_and_goes_do
     assert ceiling in looked.stdout
     assert checkout.kubectl(*limit) == "400", "a look changes nothing"
 
-    # By another field manager, with server-side apply: neither its conflict nor its name holds the ceiling up.
+    # Another field manager uses server-side apply. Neither its conflict nor its name keeps the ceiling raised.
     pool = json.loads(checkout.kubectl("get", "nodepool", "l4-spot", "-o", "json"))
     pool["metadata"] = {"name": "l4-spot"}
     pool["spec"]["limits"]["nvidia.com/gpu"] = "800"
     pool.pop("status")
-    checkout.kubectl("apply", "--server-side", "--force-conflicts", "--field-manager", "somebody", "-f", "-", given=json.dumps(pool))
+    checkout.kubectl("apply", "--server-side", "--force-conflicts", "--field-manager", "other-manager", "-f", "-", given=json.dumps(pool))
     back = checkout.flexspot("up", "-s", "local", "--yes")
     assert back.returncode == 0, back.stdout + back.stderr
     assert checkout.kubectl(*limit) == "4"
     assert checkout.flexspot("preview", "-s", "local", "--refresh").returncode == 0
 
-    # Without a look it leaves what it does not know of.
+    # Without a refresh, `up` leaves unknown changes.
     checkout.kubectl(*raised)
     assert checkout.flexspot("up", "-s", "local", "--yes", "--no-refresh").returncode == 0
     assert checkout.kubectl(*limit) == "400"
 
-    # The plain command line finds the same state and the same program.
+    # The plain command line uses the same state and the same program.
     plain = checkout.flexspot("lab", "pulumi", "up", "-s", "local", "--yes", "--non-interactive", "--policy-pack", "policies/pack")
     assert plain.returncode == 0, plain.stdout + plain.stderr
     assert f"{LOCAL_RESOURCES} unchanged" in plain.stdout
@@ -122,12 +122,12 @@ def test_the_local_stack_goes_up_takes_back_what_was_changed_by_hand_and_goes_do
 
 
 @pytest.mark.nightly(
-    held_by="test_what_the_state_lost_is_added_once_and_taken_out_again, test_an_object_with_our_labels_that_this_provider_wrote_is_ours"
+    held_by="test_lost_resources_are_added_once_and_can_be_removed, test_an_object_with_the_labels_and_manager_of_the_stack_is_its_own"
 )
-def test_what_the_state_has_lost_is_found_again_and_what_is_somebody_elses_is_left_alone(checkout_with_lab: OwnCheckout) -> None:
+def test_lost_resources_are_found_again_and_foreign_ones_left_alone(checkout_with_lab: OwnCheckout) -> None:
     checkout = checkout_with_lab
     assert checkout.flexspot("up", "-s", "local", "--yes").returncode == 0
-    # An atomic field with a default of the server's: whoever writes it anew conflicts with whoever wrote it first.
+    # An atomic field with a server-side default: a new writer conflicts with the first one.
     state = checkout.folder / ".lab/default/pulumi/.pulumi/stacks/flexspot/local.json"
     resources = json.loads(state.read_text())["checkpoint"]["latest"]["resources"]
     binding = next(each["urn"] for each in resources if each["urn"].endswith("::admission-flexspot-elsewhere"))
@@ -160,5 +160,5 @@ KINDS = (
 
 
 def objects(checkout: OwnCheckout) -> set[str]:
-    """What is in no namespace, of the kinds that the stack has; what is in a namespace goes with it."""
+    """Return the objects without a namespace, of the stack's kinds. Objects in a namespace are deleted with it."""
     return set(checkout.kubectl("get", KINDS, "-o", "name").split())

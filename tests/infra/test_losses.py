@@ -1,4 +1,4 @@
-"""What a run takes away that holds something: in words, and refused where nobody said that it is meant."""
+"""Deletions that lose data or work: their description, and the refusal of those without permission."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ def heard(*steps: tuple[str, str], **inputs: Any) -> list[Loss]:
 
 
 def event(op: str, urn: str, inputs: dict[str, Any], detailed_diff: dict[str, PropertyDiff] | None = None) -> EngineEvent:
-    """What of an event is read."""
+    """Return an event with the parts that are read."""
     old = SimpleNamespace(inputs={**INPUTS[urn], **inputs})
     metadata = SimpleNamespace(urn=urn, op=op, old=old, detailed_diff=detailed_diff)
     return SimpleNamespace(resource_pre_event=SimpleNamespace(metadata=metadata))  # pyrefly: ignore[bad-return] -- the rest is not read
 
 
-def test_what_goes_is_told_in_words_with_what_goes_with_it() -> None:
+def test_losses_are_described_with_their_consequences() -> None:
     found = heard(("delete", POOL), ("replace", BUCKET), ("delete-replaced", NAMESPACE), ("replace", CLAIM))
 
     assert summary_lines(found) == [
@@ -68,7 +68,7 @@ def test_what_goes_is_told_in_words_with_what_goes_with_it() -> None:
     ]
 
 
-def test_a_replacement_is_told_once_whatever_steps_it_has() -> None:
+def test_a_replacement_is_reported_once_for_all_its_steps() -> None:
     assert len(heard(("delete-replaced", POOL), ("replace", POOL), ("create-replacement", POOL), ("delete", POOL))) == 1
     assert heard(("delete-replaced", POOL), ("delete", POOL))[0].replaced
 
@@ -101,7 +101,7 @@ H100 = {"machine": "a3-highgpu-1g", "accelerator": "nvidia-h100-80gb"}
         ({}, {"cluster_zone": "us-central1-a"}, "region or cluster.zone"),
     ],
 )
-def test_a_pool_is_made_anew_for_settings_that_are_named(
+def test_a_pools_replacement_names_the_settings_that_cause_it(
     base: dict[str, Any], change: dict[str, Any], setting: str, register: Callable[..., Any]
 ) -> None:
     [before] = register(lambda: GkeGpuNodePool("l4", pool_args(**base))).of(NODE_POOL)
@@ -119,7 +119,7 @@ def test_a_pool_is_made_anew_for_settings_that_are_named(
     assert summary_lines(losses.found) == [words]
 
 
-def test_what_changes_in_place_beside_it_is_not_named() -> None:
+def test_settings_that_change_in_place_are_not_named_as_a_cause() -> None:
     losses = Losses()
     in_place = PropertyDiff(DiffKind.UPDATE, input_diff=True)
     anew = PropertyDiff(DiffKind.UPDATE_REPLACE, input_diff=True)
@@ -129,18 +129,18 @@ def test_what_changes_in_place_beside_it_is_not_named() -> None:
     assert [each.settings for each in losses.found] == [("region or cluster.zone",)]
 
 
-def test_what_holds_nothing_and_what_changes_in_place_is_not_told() -> None:
+def test_changes_that_lose_nothing_are_not_reported() -> None:
     assert heard(("replace", ROUTER), ("update", CLUSTER), ("same", BUCKET), ("create-replacement", POOL)) == []
 
 
-def test_a_namespace_of_the_platform_and_a_queue_of_karpenters_hold_nothing() -> None:
+def test_the_platforms_namespaces_and_karpenters_queue_hold_no_data() -> None:
     assert held("flexspot:index:KubeStateMetrics$kubernetes:core/v1:Namespace") is None
     assert held("flexspot:index:InterruptionQueue$aws:sqs/queue:Queue") is None
     assert held("flexspot:index:SqsWorkQueue$aws:sqs/queue:Queue") is HeldKind.TEAM_STORAGE
 
 
 @pytest.mark.parametrize("urn", [CLUSTER, POOL, BUCKET, NAMESPACE, CLAIM])
-def test_production_replaces_nothing_that_holds_something_unless_a_person_names_it(urn: str) -> None:
+def test_production_replaces_data_or_work_only_if_it_is_named(urn: str) -> None:
     found = heard(("replace", urn))
 
     refused = refusal(found, (), production=True)
@@ -152,14 +152,14 @@ def test_production_replaces_nothing_that_holds_something_unless_a_person_names_
     assert refusal(found, (), production=False) is None
 
 
-def test_taking_a_pool_or_a_team_out_of_the_file_says_that_it_may_go_and_taking_the_cluster_away_does_not() -> None:
+def test_removed_pools_and_teams_are_deleted_and_removed_clusters_and_buckets_refused() -> None:
     assert refusal(heard(("delete", POOL), ("delete", NAMESPACE), ("delete", CLAIM)), (), production=True) is None
     assert refusal(heard(("delete", CLUSTER)), (), production=True) is not None
     assert refusal(heard(("delete", BUCKET)), (), production=True) is not None
 
 
 @pytest.mark.parametrize("urn,name", [(FILE_SYSTEM, "prod-checkpoints"), (LUSTRE, "prod-datasets")])
-def test_a_file_system_goes_in_production_when_a_person_names_it(urn: str, name: str) -> None:
+def test_production_deletes_a_file_system_only_if_it_is_named(urn: str, name: str) -> None:
     found = heard(("delete", urn))
 
     assert summary_lines(found) == [f"file system {name} is deleted, with everything in it"]
@@ -169,7 +169,7 @@ def test_a_file_system_goes_in_production_when_a_person_names_it(urn: str, name:
     assert refusal(found, [f"file-system={name}"], production=True) is None
 
 
-def test_who_lets_a_cluster_go_lets_go_what_is_on_it_but_no_bucket() -> None:
+def test_permission_for_a_cluster_covers_its_objects_but_no_bucket() -> None:
     on_it = [("replace", CLUSTER), ("delete-replaced", POOL), ("delete-replaced", NAMESPACE), ("delete-replaced", CLAIM)]
 
     refused = refusal(heard(*on_it), (), production=True)
@@ -180,8 +180,8 @@ def test_who_lets_a_cluster_go_lets_go_what_is_on_it_but_no_bucket() -> None:
 
 
 @pytest.mark.parametrize("production", [True, False])
-def test_a_cluster_that_is_protected_as_deployed_goes_by_no_option(production: object) -> None:
-    """The cloud refuses its deletion, and by then everything around it would be gone."""
+def test_a_protected_cluster_is_deleted_by_no_option(production: object) -> None:
+    """The cloud refuses its deletion, when everything around it would already be deleted."""
     found = heard(("delete-replaced", CLUSTER), deletionProtection=True)
 
     refused = refusal(found, ["cluster=prod"], production=bool(production))
@@ -191,7 +191,7 @@ def test_a_cluster_that_is_protected_as_deployed_goes_by_no_option(production: o
 
 
 @pytest.mark.parametrize("written", ["prod", "cluser=prod", "cluster=", "=prod"])
-def test_a_permission_that_could_fit_nothing_is_bad_usage(written: str) -> None:
+def test_a_permission_that_matches_nothing_is_bad_usage(written: str) -> None:
     with pytest.raises(ExplainedError, match=f"is {written}, which names nothing") as refused:
         check_permissions([written])
 

@@ -66,7 +66,7 @@ def test_a_broken_project_file_is_told(tmp_path: Path, text: str, told: str) -> 
 
 
 @pytest.mark.parametrize("stack", ["../../secret", "dev/../dev", "*", "", "."])
-def test_the_name_of_a_stack_is_no_path(tmp_path: Path, stack: str) -> None:
+def test_a_path_as_stack_name_is_refused(tmp_path: Path, stack: str) -> None:
     there = project_here(project(tmp_path / "one"))
     (tmp_path / "one" / "Pulumi.dev.yaml").touch()
     (tmp_path / "Pulumi.secret.yaml").touch()

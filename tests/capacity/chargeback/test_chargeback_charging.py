@@ -59,7 +59,7 @@ def test_what_spot_saved_is_told_of_the_gpus_that_somebody_had(month: Month) -> 
         "speech": Decimal("64.41"),
     }
     assert report.by("capacity_type")["on-demand",].saved_usd == 0
-    assert dict(words.summary(report))["saved"] == "150.30 USD (33%) against on-demand prices, of what somebody had"
+    assert dict(words.summary(report))["saved"] == "150.30 USD (33%) against on-demand prices, for allocated GPUs"
 
 
 def test_where_the_on_demand_price_is_not_known_nothing_is_saved_and_that_is_told() -> None:

@@ -56,7 +56,7 @@ def test_reserved_nodes_of_which_nobody_has_said_a_commitment_leave_the_report_i
     assert {str(kind): seconds for kind, seconds in report.uncommitted.items()} == {
         "reserved p5.48xlarge in us-east-1 (pool h100)": 4 * 12 * HOUR
     }
-    assert any("nobody has said what is committed" in each for each in words.warnings(report))
+    assert any("for which no commitment is given" in each for each in words.warnings(report))
     assert dict(words.summary(report))["nodes"] == "at least 2,641.92 USD"
 
 

@@ -1,1 +1,1 @@
-"""The `flexspot` command line. Commands parse, call and show; what they show is decided elsewhere."""
+"""The `flexspot` command line. Commands parse arguments, call other modules and print. Other modules decide what is printed."""

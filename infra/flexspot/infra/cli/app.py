@@ -27,7 +27,7 @@ COMMANDS: dict[str, Command | CommandGroup] = {
         "jobs",
         "run",
         "Submit a job to your team's queue and follow it.",
-        # What comes after the script is its own, `--lr 1` too.
+        # Arguments after the script belong to the script, `--lr 1` too.
         {"allow_interspersed_args": False},
     ),
     "render": Command("jobs", "render", "Print the Kubernetes objects of a workload, derived from the stack; submits nothing."),
@@ -122,7 +122,7 @@ INSTEAD = {
     **{f"chargeback-{each}": f"chargeback {each}" for each in ("rules", "reconcile", "trend")},
     **dict.fromkeys(("advise spot", "advise units", "advise idle", "advise mix"), "advise job"),
 }
-"""Names that people try, and those of earlier versions, with the command that does it."""
+"""Names that people try, and those of earlier versions, with the command to use instead."""
 
 app = application(
     "flexspot",
@@ -141,5 +141,5 @@ def pack() -> None:
 
 
 def main() -> None:
-    """Runs the command line; exit codes as `started` has them."""
+    """Run the command line. Exit codes are those of `started`."""
     started(app)

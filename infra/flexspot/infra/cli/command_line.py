@@ -1,4 +1,4 @@
-"""What every command has: how it starts and ends, the table of commands, and the files and options that several are given."""
+"""Parts that every command shares: start and end, the table of commands, and common files and options."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 
 
 INTERRUPTED = 130
-"""The exit code that shells give a command ended by Ctrl-C."""
+"""The exit code that shells use for a command ended by Ctrl-C."""
 
 
 def started(app: typer.Typer) -> None:
-    """Runs the command line. Exit codes: 0 fine, 1 findings or an unmet expectation, 2 bad usage or input, 130 interrupted."""
+    """Run the command line. Exit codes: 0 fine, 1 findings or an unmet expectation, 2 bad usage or input, 130 interrupted."""
     collect_rarely()
-    # A terminated command cleans up like an interrupted one: children are ended, locks are given back.
+    # A terminated command cleans up like an interrupted one: it ends its children and releases its locks.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _interrupt)
     try:
@@ -56,7 +56,7 @@ def started(app: typer.Typer) -> None:
 
 
 class InterruptedByPersonError(BaseException):
-    """Ctrl-C or a request to end. Not KeyboardInterrupt, which typer would turn into its own wordless exit."""
+    """Ctrl-C or a request to end. Not KeyboardInterrupt, for which typer exits without a message."""
 
 
 def _interrupt(_signal: int, _frame: FrameType | None) -> None:
@@ -64,15 +64,15 @@ def _interrupt(_signal: int, _frame: FrameType | None) -> None:
 
 
 def bad_usage(problem: str, remedy: str, evidence: tuple[str, ...] = ()) -> ExplainedError:
-    """The error for a command that cannot be meant, or for input that cannot be used."""
+    """Return the error for a command that does not make sense, or for unusable input."""
     return ExplainedError(problem, remedy, exit_code=ExitCode.BAD_USAGE, evidence=evidence)
 
 
 class FiniteCommand(TyperCommand):
-    """A command whose numbers are finite: the range of an option lets nan pass, and infinity where it has no end."""
+    """A command that rejects numbers that are not finite. An option's range accepts nan, and infinity if it has no bound."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Raises BadParameter for nan and infinity, wherever a number is asked for."""
+        """Raise BadParameter for nan and infinity in any number."""
         left = super().parse_args(ctx, args)
         for option in self.params:
             value = ctx.params.get(option.name)
@@ -87,27 +87,30 @@ def option(names: str, words: str, **more: Any) -> Any:
 
 
 Format = Literal["text", "json"]
-"""How a report is printed: for people, or for programs."""
+"""Form of a report: for people, or for programs."""
 
 ReportFormat = Literal["text", "json", "markdown"]
-"""Likewise, and for a comment on a pull request."""
+"""Form of a report that may also be a comment on a pull request."""
 
 AsFormat = Annotated[Format, option("--format", "text for people, json for programs.")]
 
 
 def expect(met: object) -> None:
-    """Ends the command with exit code 1 unless what is expected is met."""
+    """End the command with exit code 1 unless `met`."""
     if not met:
         raise typer.Exit(ExitCode.UNMET)
 
 
 def print_as(form: str, **writers: Callable[[], str]) -> None:
-    """Prints a report in one of the forms that it is written in."""
+    """Print a report in one of its forms."""
     sys.stdout.write(writers[form]())
 
 
 def with_options(name: str, options: Callable[..., Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Put the parameters of `options` in place of a command's parameter of that name, which gets what `options` returns for them."""
+    """Return a decorator that replaces a command's parameter `name` by those of `options`.
+
+    The command gets the return value of `options`.
+    """
     shared = inspect.signature(options, eval_str=True).parameters
 
     def extended(command: Callable[..., None]) -> Callable[..., None]:
@@ -126,9 +129,9 @@ def with_options(name: str, options: Callable[..., Any]) -> Callable[[Callable[.
 
 
 def options_of(model: type[BaseModel], described: Mapping[str, tuple[str, str]]) -> Callable[..., dict[str, Any]]:
-    """Return the options that set fields of a model, for `with_options`: by field the option's names and its help.
+    """Return the options that set fields of a model, for `with_options`. `described` has each option's names and help, by field.
 
-    Type and default are the field's; each may be left out, as what is missing is for the model to say.
+    Type and default are those of the field. Each option may be omitted: the model reports missing fields.
     """
     types = get_type_hints(model)
     listed: list[inspect.Parameter] = []
@@ -146,14 +149,12 @@ def options_of(model: type[BaseModel], described: Mapping[str, tuple[str, str]])
 
 
 class Command(NamedTuple):
-    """A function of a module below flexspot.infra.cli, which is imported when the command runs or shows its help.
-
-    `help` is the command's line in lists, and the beginning of the function's docstring.
-    """
+    """A function of a module below flexspot.infra.cli, which is imported when the command runs or shows its help."""
 
     module: str
     function: str
     help: str
+    """The command's line in lists, and the beginning of the function's docstring."""
     settings: Mapping[str, Any] = MappingProxyType({})
 
     def loaded(self, name: str) -> Any:
@@ -183,17 +184,18 @@ _SETTINGS = {"help_option_names": ["-h", "--help"]}
 
 
 class LazyGroup(TyperGroup):
-    """A group that loads no command to list it. `instead` has what to use in place of commands that do not exist, by their words."""
+    """A group that loads no command to list it."""
 
     table: Table = MappingProxyType({})
     instead: Mapping[str, str] = MappingProxyType({})
+    """Replacements for commands that do not exist, by their words."""
 
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
         self.commands = {name: TyperCommand(name, short_help=each.help) for name, each in self.table.items()}
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Return a command that is to run or to show its help, for which its module is loaded."""
+        """Return a command that will run or show its help. This loads its module."""
         return self.table[cmd_name].loaded(cmd_name) if cmd_name in self.table else super().get_command(ctx, cmd_name)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 -- typer's
@@ -202,7 +204,7 @@ class LazyGroup(TyperGroup):
             formatter.write_dl([(name, each.help) for name, each in self.table.items()])
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Raises UsageError for a command that does not exist, with the one to use where that is known."""
+        """Raise UsageError for a command that does not exist, with its replacement if there is one."""
         words = " ".join((*ctx.command_path.split()[1:], args[0]))
         instead = getattr(ctx.find_root().command, "instead", self.instead)
         if words in instead:
@@ -210,7 +212,7 @@ class LazyGroup(TyperGroup):
         return super().resolve_command(ctx, args)
 
     def shell_complete(self, ctx: Any, incomplete: str) -> Any:
-        """Return what may follow: names and lines of help need no module."""
+        """Return completions. Names and lines of help need no module."""
         self.table = {}
         return super().shell_complete(ctx, incomplete)
 
@@ -218,13 +220,13 @@ class LazyGroup(TyperGroup):
 def command_group(
     words: str, table: Table, callback: Callable[..., None] = lambda: None, instead: Mapping[str, str] = MappingProxyType({}), **more: Any
 ) -> typer.Typer:
-    """A group of commands with the help text `words`. `callback` runs before each of them.
+    """Return a group of commands with the help text `words`. `callback` runs before each of them.
 
-    Plain, because Rich's tables cut the names of options where a terminal has 80 columns.
+    Plain text, because Rich's tables truncate the names of options in a terminal of 80 columns.
     """
     kind = type("Commands", (LazyGroup,), {"table": table, "instead": instead})
     group = typer.Typer(cls=kind, help=words, no_args_is_help=True, rich_markup_mode=None, context_settings=_SETTINGS, **more)
-    # Without commands of its own typer takes it for a group because it has a callback.
+    # The group has no typer commands, so typer treats it as a group only because of the callback.
     group.callback(help=words)(callback)
     return group
 
@@ -239,17 +241,17 @@ _Version = Annotated[bool, option("--version", "Print the version, and nothing e
 
 
 def _with_version(shown: _Version = False) -> None:
-    """Runs before each command of an application."""
+    """Accept `--version` before each command of an application."""
 
 
 def application(name: str, words: str, table: Table, instead: Mapping[str, str]) -> typer.Typer:
-    """A command line of its own, which prints its version on request."""
+    """Return a separate command line, which prints its version on request."""
     return command_group(words, table, _with_version, instead, name=name, add_completion=True, pretty_exceptions_enable=False)
 
 
 def own_version() -> str:
-    """Return the version that is installed."""
-    from importlib.metadata import version  # noqa: PLC0415 -- a twentieth of the linter's start, and seldom asked for
+    """Return the installed version."""
+    from importlib.metadata import version  # noqa: PLC0415 -- a twentieth of the linter's start, and rarely needed
 
     return version("flexspot")
 
@@ -258,7 +260,7 @@ FoundT = TypeVar("FoundT")
 
 
 def given_file(path: Path, read: Callable[[Path], FoundT], form: str) -> FoundT:
-    """What `read` finds in it; `form` says where its form is told. Raises ExplainedError."""
+    """Return the result of `read` for a file. `form` names the description of its format. Raises ExplainedError."""
     from flexspot.capacity.catalog.data_files import DataFileError  # noqa: PLC0415 -- pydantic takes a third of the linter's start
 
     try:
@@ -266,44 +268,44 @@ def given_file(path: Path, read: Callable[[Path], FoundT], form: str) -> FoundT:
     except FileNotFoundError as error:
         raise bad_usage(f"there is no file {path}.", f"give the path of an existing file; {form}.") from error
     except OSError as error:
-        told = f"{path} cannot be read: {error.strerror or error}."
-        raise bad_usage(told, f"give a file that you can read; {form}.") from error
+        problem = f"{path} cannot be read: {error.strerror or error}."
+        raise bad_usage(problem, f"give a file that you can read; {form}.") from error
     except (DataFileError, UnicodeDecodeError) as error:
         remedy = f"fix it; {form}."
         raise bad_usage(f"{path} cannot be used.", remedy, evidence=(str(error),)) from error
 
 
 def saved_report(path: Path, read: Callable[[Path], FoundT], *, period: str = "") -> FoundT:
-    """What `read` finds in it. `period`: options that the report must have been made with. Raises ExplainedError."""
-    from flexspot.capacity.chargeback.saved_report import ReportError  # noqa: PLC0415 -- most given files are none
+    """Return the result of `read` for a saved report. `period` are the options that create such a report. Raises ExplainedError."""
+    from flexspot.capacity.chargeback.saved_report import ReportError  # noqa: PLC0415 -- most given files are not reports
 
     try:
         return read(path)
     except (ReportError, OSError) as error:
         made = " ".join(filter(None, ("flexspot chargeback report", period, "--format json --out FILE")))
-        raise bad_usage(f"the report {path} cannot be used.", f"write one with {made}.", evidence=(told(error),)) from error
+        raise bad_usage(f"the report {path} cannot be used.", f"write one with {made}.", evidence=(reason_of(error),)) from error
 
 
-def told(error: Exception) -> str:
-    """Why a file cannot be used, without its name."""
+def reason_of(error: Exception) -> str:
+    """Return the reason why a file cannot be used, without its name."""
     return (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
 
 
 PRICE_FORM = "its form is that of flexspot/capacity/catalog/prices"
-"""Of price files, for `given_file`."""
+"""Format of price files, for `given_file`."""
 
 Stack = Annotated[str, option("--stack -s", "Which stack: NAME of Pulumi.NAME.yaml in the project's folder of stacks.")]
 
 
 def planned(stack: str) -> StackPlan:
-    """The settings of a stack and their plan. Raises ExplainedError with everything that is wrong with them."""
+    """Return a stack's settings and their plan. Raises ExplainedError with all problems of the settings."""
     from flexspot.infra.declaring.rules import checked_stack  # noqa: PLC0415
 
     return of_stack(stack, checked_stack)
 
 
 def of_stack(stack: str, read: Callable[[Path], FoundT]) -> FoundT:
-    """What `read` finds in the stack's file. Raises ExplainedError with everything that is wrong with it."""
+    """Return the result of `read` for the stack's file. Raises ExplainedError with all its problems."""
     from flexspot.infra.project import project_here  # noqa: PLC0415 -- listing commands needs no YAML
 
     project = project_here()
@@ -311,9 +313,9 @@ def of_stack(stack: str, read: Callable[[Path], FoundT]) -> FoundT:
     try:
         return read(path)
     except SettingsError as error:
-        told = tuple(map(str, error.problems))
+        evidence = tuple(map(str, error.problems))
         remedy = "fix each line above, then run again."
-        raise bad_usage(f"{project.shown(path)} cannot be used.", remedy, evidence=told) from error
+        raise bad_usage(f"{project.shown(path)} cannot be used.", remedy, evidence=evidence) from error
 
 
 def write_whole(path: Path, text: str, what: str = "") -> None:

@@ -1,4 +1,4 @@
-"""`python -m flexspot.infra.cli.commands_page` writes docs/commands-reference.md from the commands themselves."""
+"""Generator of docs/commands-reference.md from the commands themselves (`python -m flexspot.infra.cli.commands_page`)."""
 
 from __future__ import annotations
 

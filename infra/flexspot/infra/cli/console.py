@@ -1,4 +1,4 @@
-"""What the command line prints: progress, results and errors; tables, the same for a terminal and in Markdown; JSON and CSV."""
+"""Output of the command line: progress, results and errors; tables for terminals and Markdown; JSON and CSV."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class _Shown:
-    """Something to print, in which what a terminal would obey stands in the writing of Python, backslash and all.
+    """Something to print, with control characters escaped as in Python.
 
-    Names come from manifests, plans and servers of other people; none of them may clear a terminal, change its title or hide what it says.
+    Names come from other people's manifests, plans and servers. None of them may clear a terminal, change its title or hide text.
     """
 
     printed: ConsoleRenderable
@@ -46,7 +46,7 @@ class _Shown:
 
 
 class _ShowsAll(RenderHook):
-    """Has everything that a console prints shown."""
+    """A hook that escapes control characters in everything that a console prints."""
 
     def process_renderables(self, renderables: list[ConsoleRenderable]) -> list[ConsoleRenderable]:
         """See RenderHook."""
@@ -54,7 +54,7 @@ class _ShowsAll(RenderHook):
 
 
 def new_console(*, stderr: bool = False, file: IO[str] | None = None, width: int | None = None, soft_wrap: bool = False) -> Console:
-    """A console whose output no text in it can command. `file` gets plain text; `width` is that of the terminal unless given."""
+    """Return a console that ignores control characters in texts. `file` gets plain text. Default for `width`: that of the terminal."""
     forced = None if file is None else False
     made = Console(stderr=stderr, file=file, width=width, highlight=False, soft_wrap=soft_wrap, force_terminal=forced)
     made.push_render_hook(_ShowsAll())
@@ -65,23 +65,25 @@ out, err = new_console(soft_wrap=True), new_console(stderr=True, soft_wrap=True)
 
 _QUIET_SECONDS = 15.0
 TABLE_WIDTH = 110
-"""A table is drawn at least so wide: a narrow terminal wraps its lines rather than losing what they say."""
+"""Minimum width of a table. A narrow terminal wraps its lines rather than losing text."""
 
 
 class ConsoleProgress:
-    """Shows flexspot.lab.progress.Progress. On a terminal the running steps share one moving line; elsewhere a step that lasts is
-    told of every 15 s, so that a log shows that something is happening and what.
+    """The display of flexspot.lab.progress.Progress.
+
+    On a terminal, the running steps share one line that is updated. Elsewhere, a long step is printed every 15 s, so that a log shows which
+    work is in progress.
     """
 
     def __init__(self) -> None:
-        self._begun: dict[str, float] = {}
+        self._started_at: dict[str, float] = {}
         self._doing: dict[str, str] = {}
         self._last_line = time.monotonic()
         self._status: Status | None = None
 
     def begin(self, step: str, doing: str) -> None:
         """See Progress."""
-        self._begun.setdefault(step, time.monotonic())
+        self._started_at.setdefault(step, time.monotonic())
         self._show(step, doing, at_once=True)
 
     def advance(self, step: str, doing: str, done: int, total: int) -> None:
@@ -91,13 +93,13 @@ class ConsoleProgress:
 
     def end(self, step: str, outcome: str) -> None:
         """See Progress."""
-        self._begun.pop(step, None)
+        self._started_at.pop(step, None)
         self._doing.pop(step, None)
         self._refresh()
         err.print(Text.assemble(("  ✓ ", "green"), f"{step}: {outcome}"))
 
     def close(self) -> None:
-        """Takes the moving line away; called when the work is over, well or not."""
+        """Remove the updated line. Called when the work is over, successful or not."""
         if self._status is not None:
             self._status.stop()
             self._status = None
@@ -108,7 +110,7 @@ class ConsoleProgress:
             self._refresh()
         elif at_once or time.monotonic() - self._last_line > _QUIET_SECONDS:
             self._last_line = time.monotonic()
-            err.print(f"  … {step}: {doing}, {time.monotonic() - self._begun[step]:.0f} s")
+            err.print(f"  … {step}: {doing}, {time.monotonic() - self._started_at[step]:.0f} s")
 
     def _refresh(self) -> None:
         if not err.is_terminal:
@@ -117,7 +119,7 @@ class ConsoleProgress:
             self.close()
             return
         now = time.monotonic()
-        line = Text("   ".join(f"{step}: {doing}, {now - self._begun[step]:.0f} s" for step, doing in self._doing.items()))
+        line = Text("   ".join(f"{step}: {doing}, {now - self._started_at[step]:.0f} s" for step, doing in self._doing.items()))
         line.truncate(max(20, err.width - 4), overflow="ellipsis")
         if self._status is None:
             self._status = err.status(line)
@@ -127,12 +129,12 @@ class ConsoleProgress:
 
 
 def table_console(file: IO[str] | None = None) -> Console:
-    """One for tables, as wide as the terminal is now; `file` as for new_console."""
+    """Return a console for tables, as wide as the terminal is now. `file` as for new_console."""
     return new_console(file=file, width=max(new_console().width, TABLE_WIDTH))
 
 
 def show_error(error: ExplainedError) -> None:
-    """The problem in red, the evidence dimmed, what to do in bold."""
+    """Print the problem in red, the evidence dimmed, and the remedy in bold."""
     err.print(Text.assemble(("error: ", "bold red"), error.problem))
     for line in error.evidence:
         err.print(Text(f"  | {line}", style="dim"))
@@ -140,32 +142,32 @@ def show_error(error: ExplainedError) -> None:
 
 
 def show_interrupted() -> None:
-    """After Ctrl-C: what that means for the work."""
+    """Print after Ctrl-C what happens to the work."""
     err.print(
-        Text.assemble(("interrupted. ", "bold yellow"), "Work in progress is undone or kept whole; run the same command to continue.")
+        Text.assemble(("interrupted. ", "bold yellow"), "Steps in progress are completed or rolled back. Run the same command to continue.")
     )
 
 
 _TEXT = 12
-"""A text is folded to so many columns of a terminal, and no fewer."""
+"""Minimum width of a folded text, in columns."""
 
 
 @dataclass(frozen=True)
 class Table:
-    """A title, headings and rows, whose text has no markup in it; a `Text` has a style on a terminal.
-
-    The first `texts` columns are text, and with `ends_in_text` the last; the others are figures. `total` is a row below a line.
-    """
+    """A table of texts and figures. Text contains no markup; a `Text` has a style on a terminal."""
 
     title: str
     headings: tuple[str, ...]
     rows: Sequence[tuple[Cell, ...]]
     texts: int = 1
+    """The number of leading columns that are text. The others are figures."""
     ends_in_text: bool = False
+    """True if the last column is text too."""
     total: tuple[Cell, ...] | None = None
+    """A row below a line."""
 
     def is_text(self, column: int) -> bool:
-        """Whether a column is text, and so begins at its left."""
+        """Return whether a column is text, and so left-aligned."""
         return column < self.texts or (self.ends_in_text and column == len(self.headings) - 1)
 
 
@@ -176,7 +178,7 @@ def show(title: str, headings: Iterable[str], rows: Iterable[tuple[Cell, ...]]) 
 
 
 def print_table(table: Table, title_style: str = "table.title", console: Console | None = None) -> None:
-    """Prints it. Names are shown as they are, with no markup in them. A figure is in one piece: the table is wider where it must be."""
+    """Print a table. Names are printed literally, without markup. Figures are never wrapped: the table becomes wider if necessary."""
     title = Text(table.title, style=title_style) if table.title else None
     shown = RichTable(title=title, title_justify="left")
     for column, heading in enumerate(table.headings):
@@ -197,14 +199,14 @@ def _shown(cell: Cell) -> Text:
 
 
 def _needed(table: Table) -> int:
-    """How wide it is with its figures whole and its texts folded, with their borders."""
+    """Return the table's width with whole figures, folded texts, and borders."""
     rows = (*table.rows, *(() if table.total is None else (table.total,)))
     widths = [max(cell_len(str(cell)) for cell in column) for column in zip(table.headings, *rows, strict=True)]
     return 1 + sum(3 + (min(each, _TEXT) if table.is_text(column) else each) for column, each in enumerate(widths))
 
 
 def markdown_rows(table: Table, shown: int | None = None) -> Iterator[str]:
-    """Its headings and rows, at most `shown`. No markup in names counts, and nobody is mentioned."""
+    """Yield the table's headings and rows, at most `shown`. Names are escaped, so that they contain neither markup nor mentions."""
     yield f"| {' | '.join(table.headings)} |"
     yield f"|{'|'.join(':--' if table.is_text(column) else '--:' for column in range(len(table.headings)))}|"
     yield from (f"| {' | '.join(literal(str(cell)) for cell in row)} |" for row in table.rows[:shown])
@@ -214,22 +216,22 @@ _PLAIN = frozenset(" .,:;/=%()+-→?")
 
 
 def literal(text: str) -> str:
-    """`text` so that neither Markdown nor HTML nor GitHub's mentions see anything in it."""
+    """Return `text` escaped for Markdown, HTML and GitHub's mentions."""
     return "".join(
         each if each.isalnum() or each in _PLAIN else f"&#{ord(each)};" for each in " ".join(printable(text, lines=True).split())
     )
 
 
 _ROWS = 500
-"""Rows of a table that are shown: a comment holds 65,536 characters, and GitHub refuses a longer one."""
+"""Most rows of a table in a comment. GitHub refuses a comment of more than 65,536 characters."""
 
 
 def folded(title: str, table: Table, shown: int = _ROWS, command: str = "cost") -> Iterator[str]:
-    """A table behind a line to click on; nothing for one without rows. `command` says which command has those that are not shown."""
+    """Yield a collapsed table; nothing for one without rows. `command` names the command that prints the omitted rows."""
     if not table.rows:
         return
     yield f"<details><summary>{title}</summary>"
-    # Without an empty line GitHub reads what follows as HTML.
+    # Without an empty line, GitHub reads the following lines as HTML.
     yield ""
     yield from markdown_rows(table, shown)
     yield ""
@@ -242,16 +244,19 @@ def folded(title: str, table: Table, shown: int = _ROWS, command: str = "cost") 
 
 @dataclass(frozen=True)
 class TabularReport:
-    """A report in words and tables: what it is, a sentence on how it was made, its sums by name, its tables, and what must be known."""
+    """A report of words and tables."""
 
     title: str
     tables: Sequence[Table]
     notes: Sequence[str] = ()
+    """Remarks that a reader must know."""
     how: str = ""
+    """A sentence on how the report was calculated."""
     sums: Sequence[tuple[str, str]] = ()
+    """Names and figures of its sums."""
 
     def text(self) -> str:
-        """For a terminal, as wide as it is."""
+        """Return the report for a terminal, as wide as it is."""
         text = io.StringIO()
         console = table_console(text)
         for line in (self.title, *([f"  {self.how}"] if self.how else ()), *(f"  {name}: {figure}" for name, figure in self.sums)):
@@ -263,7 +268,7 @@ class TabularReport:
         return text.getvalue()
 
     def markdown(self) -> str:
-        """For an issue or a message: no markup in names counts, and nobody is mentioned."""
+        """Return the report for an issue or a message. Names are escaped, so that they contain neither markup nor mentions."""
         lines = [f"# {literal(self.title)}"]
         if self.how:
             lines += ["", literal(self.how)]
@@ -277,45 +282,45 @@ class TabularReport:
 
 
 def as_csv(rows: Iterable[Iterable[object]]) -> str:
-    """Rows of a spreadsheet, the headings first. Whoever gives names has them made harmless."""
+    """Return rows as CSV, the headings first. The caller escapes names."""
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows(rows)
     return text.getvalue()
 
 
 def shown_usd(usd: Decimal | None) -> str:
-    """For people: with thousands."""
+    """Return an amount for people, with thousands separators."""
     return "not known" if usd is None else f"{cents(usd):,}"
 
 
 def change(usd: Decimal, none: str = "0") -> str:
-    """A difference with its sign, or what to say of none."""
+    """Return a difference with its sign, or `none` for zero."""
     return f"{usd:+,.2f}" if usd else none
 
 
 def as_json(content: object) -> str:
-    """One object, or a list, for programs. Money is text, so that no program rounds it."""
+    """Return one object, or a list, as JSON for programs. Money is text, so that no program rounds it."""
     return json.dumps(content, indent=2, allow_nan=False, default=str) + "\n"
 
 
 _PLACES = Decimal("1e-9")
-"""Quantities are rounded to so much of an hour: of the dearest machine that is a ten-millionth of a dollar."""
+"""Precision of quantities in hours. For the dearest machine, it is a ten-millionth of a dollar."""
 
 
 def hours_of(seconds: Fraction) -> Decimal:
-    """Hours, rounded."""
+    """Return seconds as hours, rounded."""
     with localcontext(prec=60):
         return (Decimal(seconds.numerator) / seconds.denominator / SECONDS_OF_AN_HOUR).quantize(_PLACES)
 
 
 def text_of(number: Decimal) -> str:
-    """As FOCUS writes numbers: a point, no exponent, no digit that says nothing."""
+    """Return a number in FOCUS's format: a point, no exponent, no trailing zeros."""
     text = f"{number:f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def priced(which: str, usd_per_hour: Fraction, hours: Decimal) -> dict[str, str]:
-    """The unit price and the cost at it, which is their product to the last digit, as FOCUS has it."""
+    """Return the unit price, and the cost as its exact product with `hours`, as FOCUS requires."""
     with localcontext(prec=60):
         price = Decimal(usd_per_hour.numerator) / usd_per_hour.denominator
         return {f"{which}UnitPrice": text_of(price), f"{which}Cost": text_of(price * hours)}

@@ -1,4 +1,4 @@
-"""`flexspot run`, `jobs` and `render`: work for a team's queue, submitted or as YAML."""
+"""`flexspot run`, `jobs` and `render`: a team's work, submitted to its queue or printed as YAML."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class WorkloadOptions:
-    """The options that describe work: most are fields of a request as they stand."""
+    """Options that describe a workload. Most are also fields of a request."""
 
     team: Annotated[str | None, option("--team -t", "The team whose quota and namespace the work uses.")] = None
     workload_class: Annotated[str | None, option("--class -c", "The workload class, such as training.")] = None
@@ -64,9 +64,9 @@ class WorkloadOptions:
     ] = None
 
     def fields(self, command: list[str] | None) -> dict[str, Any]:
-        """Return the fields of a request, without those that are not given.
+        """Return the fields of a request that are given.
 
-        Raises BadParameter for what has not the form of a pair.
+        Raises BadParameter for a value that is not a pair.
         """
         named = {field: value for field, value in asdict(self).items() if field != "settings"}
         pairs = {
@@ -74,7 +74,7 @@ class WorkloadOptions:
             "secrets": dict(_secret(each) for each in self.secrets or ()),
         }
         written = {**named, **pairs, "command": command}
-        # An empty list is no choice; 0 and false are.
+        # An empty list means that the option is not given; 0 and false are values.
         chosen = {field: value for field, value in written.items() if value not in (None, [], {})}
         others = _set(self.settings or ())
         if twice := sorted(chosen.keys() & others.keys()):
@@ -83,13 +83,13 @@ class WorkloadOptions:
 
 
 def rendered(plan: Plan, kind: str, fields: Mapping[str, Any], cannot: str = "cannot run") -> tuple[KubeObject, ...]:
-    """A workload's objects. Raises ExplainedError with all that cannot be."""
+    """Return a workload's objects. Raises ExplainedError with all problems."""
     try:
         return objects_of(plan, kind, fields)
     except WorkloadError as error:
-        told = tuple(map(str, error.problems))
+        evidence = tuple(map(str, error.problems))
         remedy = "fix each line above, then run again; --set FIELD=VALUE gives inputs that have no option of their own."
-        raise bad_usage(f"{error.whose} {cannot}.", remedy, evidence=told) from error
+        raise bad_usage(f"{error.whose} {cannot}.", remedy, evidence=evidence) from error
 
 
 def _set(settings: Iterable[str]) -> dict[str, Any]:
@@ -231,7 +231,7 @@ def stop_job(name: Job, team: TeamName = None, kubeconfig: Kubeconfig = None, co
 
 
 def _jobs(kubeconfig: Path | None, context: str | None, team: str | None, name: str | None) -> tuple[TeamCluster, list[JobState]]:
-    """The team's jobs, or those of one name, of which there is at least one."""
+    """Return the team's jobs, or those of one name. Raises ExplainedError if there is none of that name."""
     from flexspot.infra.jobs.access import connect  # noqa: PLC0415
     from flexspot.infra.jobs.submission import states_of  # noqa: PLC0415
 

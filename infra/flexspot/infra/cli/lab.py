@@ -29,14 +29,14 @@ Name = Annotated[str, option("--lab --name -n", "The lab's name; several may run
 
 
 def lab_home(name: str) -> LabHome:
-    """The lab of this project called `name`."""
+    """Return the lab of this project called `name`."""
     from flexspot.lab.home import LabHome  # noqa: PLC0415 -- the lab is loaded when one of its commands runs
 
     return LabHome(project_here().labs, name)
 
 
 def ready_tools(wanted: tuple[Family, ...] | None = None) -> Tools:
-    """The programs of a lab, or those that are named; what is not in the cache is built."""
+    """Return the programs of a lab, or those in `wanted`. Builds those that are not in the cache."""
     from flexspot.lab.tools.build import ensure_tools  # noqa: PLC0415
 
     with closing(ConsoleProgress()) as progress:
@@ -191,7 +191,7 @@ def _show_parts(name: str, parts: list[PartStatus]) -> None:
 
 
 def show_next_steps(home: LabHome) -> None:
-    """How to reach a lab, what runs on it, what to try next."""
+    """Print how to reach a lab, what runs on it, and what to try next."""
     flexspot = "flexspot lab" if shutil.which("flexspot") else f"{Path(sys.executable).with_name('flexspot')} lab"
     chosen = "" if home.name == "default" else f" --lab {home.name}"
     kubectl = project_here().tools / "bin" / "kubectl"

@@ -1,4 +1,4 @@
-"""`flexspot lint`, `audit` and `rules`: the rules over files, over a cluster that runs, and the rules themselves."""
+"""`flexspot lint`, `audit` and `rules`: check files or a running cluster by the rules, and list and test the rules."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ Select = Annotated[
 
 
 def configuration_of(config: Path | None) -> Configuration:
-    """What the file says that is named, or else the nearest one; the shipped configuration where there is none."""
-    from flexspot.policies.lint.configuration import Configuration, find_configuration, read_configuration  # noqa: PLC0415 -- only those who judge
+    """Return the configuration of `config`, or of the nearest file. The shipped configuration if there is no file."""
+    from flexspot.policies.lint.configuration import Configuration, find_configuration, read_configuration  # noqa: PLC0415 -- only for commands that judge
 
     path = config or find_configuration(here())
     return Configuration() if path is None else read_configuration(path)
 
 
 def choosing(configuration: Configuration, asked: list[str] | None) -> Configuration:
-    """The configuration with the rules alone that `--select` names. Those of them that are off are told of: they stay off."""
+    """Restrict the configuration to the selected rules. Warn about selected rules that are disabled."""
     if not asked:
         return configuration
     from flexspot.policies.judging import Level  # noqa: PLC0415
@@ -67,18 +67,18 @@ def choosing(configuration: Configuration, asked: list[str] | None) -> Configura
 
 
 def configured(config: Path | None, select: list[str] | None, **given: Any) -> Configuration:
-    """The configuration file's word, and over it what the command line gives."""
+    """Return the file's configuration, overridden by options of the command line."""
     read = configuration_of(config)
     return choosing(replace(read, **{name: value for name, value in given.items() if value is not None}), select)
 
 
 def shows_colours() -> bool:
-    """Whether standard output shows colours, as Rich tells it: a terminal does, or anything with FORCE_COLOR, and nothing with NO_COLOR."""
+    """Return whether standard output shows colours, by Rich's rules: terminals and FORCE_COLOR enable them, NO_COLOR disables them."""
     return "NO_COLOR" not in os.environ and (bool(os.environ.get("FORCE_COLOR")) or sys.stdout.isatty())
 
 
 def print_whole(text: str) -> None:
-    """To standard output as UTF-8, whatever the locale; whoever reads only its beginning is not told of a broken pipe."""
+    """Print to standard output as UTF-8 in any locale. A reader that closes the pipe early causes no error."""
     try:
         sys.stdout.buffer.write(text.encode(errors="backslashreplace"))
         sys.stdout.buffer.flush()
@@ -113,7 +113,7 @@ def lint(
     Exit code 0: no finding of a mandatory rule, or of the severity given by --fail-on. 1: at least one. 2: bad usage or a broken
     configuration.
     """
-    # A short run that allocates much and keeps nearly all of it: collecting what refers to itself would take a fifth of the time.
+    # A short run that allocates much memory and keeps nearly all of it. Collecting reference cycles would take a fifth of the time.
     gc.disable()
     from flexspot.policies.lint.run import lint as run  # noqa: PLC0415 -- only this command needs it
 
@@ -137,7 +137,7 @@ def lint(
 
 
 def _clusters(written: list[str]) -> dict[str, tuple[str, ...]]:
-    """The clusters of the command line; several paths of one are separated by commas, or the option comes again."""
+    """Return the clusters of the command line. Several paths of one are separated by commas, or the option is repeated."""
     found: dict[str, tuple[str, ...]] = {}
     for each in written:
         name, _, paths = each.partition("=")
@@ -160,7 +160,7 @@ def _accepting(report: LintReport, configuration: Configuration) -> LintReport:
 
 
 def _fixed(report: LintReport, configuration: Configuration, owner: str | None, *, diff: bool) -> bool:
-    """Writes or shows the changes, and says what came of them; whether there are any."""
+    """Write or show the fixes, and report the result. Return whether there are any."""
     from flexspot.infra.cli.console import err  # noqa: PLC0415 -- Rich takes a tenth of the linter's start
     from flexspot.policies.lint.fixes import fixes_of, owner_label  # noqa: PLC0415
 
@@ -221,19 +221,20 @@ def try_rules(
         raise bad_usage(f"{where}.", "docs/lint.md says how to write one.")
     words = {verdict: word for word, verdict in WORDS.items()}
     right = 0
-    told: list[str] = []
+    problems: list[str] = []
     for rule in configuration.own:
         found, wrong = tried(rule, configuration.folder)
         right += sum(each.right for each in found)
-        told += wrong
+        problems += wrong
         for each in found:
             if not each.right:
                 got = words.get(each.got, "is undecided")
-                told.append(f"{each.path}:{each.line}: {rule.name} {got}, and the file says {words[each.wanted]}. {each.message}".rstrip())
-    for line in told:
+                place = f"{each.path}:{each.line}"
+                problems.append(f"{place}: {rule.name} {got}, and the file says {words[each.wanted]}. {each.message}".rstrip())
+    for line in problems:
         out.print(printable(line), soft_wrap=True, markup=False, highlight=False)
-    out.print(f"{len(configuration.own)} rules, {right} objects as their files say, {len(told)} problems.", highlight=False)
-    expect(not told)
+    out.print(f"{len(configuration.own)} rules, {right} objects as their files say, {len(problems)} problems.", highlight=False)
+    expect(not problems)
 
 
 def list_rules(
@@ -326,7 +327,7 @@ _SAVED = "the objects with findings"
 
 
 def _save(manifests: Mapping[str, dict[str, Any]], folder: Path) -> None:
-    """One file for each object, named for what it is."""
+    """Write one file for each object, named after it."""
     import yaml  # noqa: PLC0415
 
     for identity, manifest in manifests.items():

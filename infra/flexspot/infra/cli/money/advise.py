@@ -147,13 +147,13 @@ _UNIFORM_PROGRESS = (
 
 @dataclass(frozen=True)
 class _Arithmetic:
-    """What a job's machines cost in other units, at `prices`."""
+    """A job's costs at `prices`: on Spot, per unit of work, and idle."""
 
     needs: JobNeeds
     prices: MachinePrices
 
     def on_spot(self, interval_minutes: float | None, saved_share: float) -> dict[str, Any]:
-        """Return what interruptions cost: lost work, the interval of checkpoints, the effective price, and where Spot stops paying."""
+        """Return the cost of interruptions: lost work, checkpoint interval, effective price, and when Spot stops paying off."""
         hours, plan = self.needs.work_hours, spot_plan(self.needs)
         conditions = replace(plan.conditions, saved_share=saved_share)
         price, on_demand = self.prices.spot_usd_per_hour, self.prices.on_demand_usd_per_hour
@@ -185,7 +185,7 @@ class _Arithmetic:
     def units(
         self, gpus: int, epoch_hours: float | None, experiment_hours: float | None, requests: float | None, busy_share: float
     ) -> dict[str, Any]:
-        """Return the cost of a GPU hour, a node's year, an idle hour, an epoch, an experiment, 1,000 requests; by way of buying."""
+        """Return the cost of a GPU hour, a node's year, an idle hour, an epoch, an experiment and 1,000 requests, by capacity type."""
         machine = self.needs.machine
         gpu = machines_of(self.needs.cloud)[machine].gpu
         if gpu is None:
@@ -210,7 +210,7 @@ class _Arithmetic:
         return rows
 
     def idle(self, active_hours: float, sessions: float, idle_minutes: float) -> dict[str, Any]:
-        """Return what a development pool saves in a month when idle nodes are removed, by way of buying."""
+        """Return a development pool's monthly savings if idle nodes are removed, by capacity type."""
         start_minutes = spot_plan(self.needs).conditions.restart_hours * 60
         use = DevelopmentUse(self.needs.nodes, active_hours, sessions, start_minutes, idle_minutes)
         found: dict[str, Any] = {"on-demand": None, "spot": None}
@@ -231,25 +231,25 @@ class _Arithmetic:
             yield "spot", self.prices.spot_usd_per_hour
 
 
-def _words(name: str) -> str:
+def _label(name: str) -> str:
     return name.replace("_", " ").replace("usd", "USD").replace("gpu", "GPU")
 
 
 _OF_SPOT_PRICE = frozenset({"spot_usd_per_hour", "usd_per_useful_hour", "break_even_interruptions_per_node_hour"})
-"""What nobody can say without a Spot price."""
+"""Rows that are unknown without a Spot price."""
 
 
 def _show_on_spot(row: dict[str, Any]) -> None:
     unknown = _OF_SPOT_PRICE if row["spot_usd_per_hour"] is None else frozenset[str]()
     none = {name: "not known: give --spot-usd" if name in unknown else "never ends" for name in row}
-    show("on Spot", ("", ""), [(_words(name), none[name] if value is None else str(value)) for name, value in row.items()])
+    show("on Spot", ("", ""), [(_label(name), none[name] if value is None else str(value)) for name, value in row.items()])
     if "late_share" in row:
         out.print(_UNIFORM_PROGRESS)
 
 
 def _show_units(rows: dict[str, Any]) -> None:
     known = {name: row for name, row in rows.items() if row is not None}
-    lines = [(_words(unit), *(row[unit] for row in known.values())) for unit in known["on-demand"]]
+    lines = [(_label(unit), *(row[unit] for row in known.values())) for unit in known["on-demand"]]
     show("units of work", ("", *known), lines)
 
 
@@ -267,7 +267,7 @@ _PARTS = {"on_spot": _show_on_spot, "units": _show_units, "idle": _show_idle}
 
 
 def _mix(file: Path, prices_file: Path | None, form: str) -> None:
-    """Show the advice for several jobs of one platform, and the savings over all on-demand."""
+    """Print the advice for several jobs of one platform, and the savings over all on-demand."""
     jobs = given_file(
         file, lambda path: read_records(path, JobMix), "jobs have a name and the fields of flexspot/capacity/cost/estimates.py"
     )
@@ -310,7 +310,7 @@ def _prices(needs: JobNeeds, prices_file: Path | None) -> MachinePrices:
 
 
 def _show_advice(advice: Advice) -> None:
-    """The answer first, then every way with its figures and why it is out."""
+    """Print the recommended method first, then all methods with their figures and the reasons for exclusion."""
     out.print(f"[bold]{advice.method}[/]{_unless(advice)}")
     for title, lines in (("why", advice.reasons), ("with it", advice.practices), ("arithmetic", advice.arithmetic)):
         for line in lines:
@@ -415,7 +415,7 @@ def _spot_facts(machine: str) -> CapacityTypeFacts:
 
 
 def _saves(machine: str, notice_seconds: int) -> str:
-    """Whether the job saves, how long before the end, and what of the pools that rests on."""
+    """Return whether the job saves and how long before the end. Mentions the pool setting if the notice depends on it."""
     if not notice_seconds:
         return "it does not save when it is warned"
     facts = _spot_facts(machine)
@@ -424,7 +424,10 @@ def _saves(machine: str, notice_seconds: int) -> str:
 
 
 def _notice_seconds(machine: str, checkpoint_minutes: float, given: int | None) -> int:
-    """How long before an interruption the job saves, 0: it does not. What the cloud gives pods, where a checkpoint fits into it."""
+    """Return how many seconds before an interruption the job saves, or 0 if it does not.
+
+    Default: the cloud's notice to pods, if a checkpoint fits.
+    """
     facts = _spot_facts(machine)
     needed = checkpoint_minutes * 60
     if given is None:
@@ -436,7 +439,7 @@ def _notice_seconds(machine: str, checkpoint_minutes: float, given: int | None) 
 
 
 def _comparison_table(found: Comparison) -> Table:
-    """The strategies of one record."""
+    """Return the table of one record's strategies."""
     share = f"Spot {found.available_share * 100:.0f} % of the time"
     title = f"{found.name}: {share}; knowing the future: {shown_usd(found.bound_usd)} USD at least"
     rows: list[tuple[str, ...]] = []

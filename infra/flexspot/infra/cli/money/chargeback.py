@@ -1,4 +1,4 @@
-"""`flexspot chargeback`: who pays what of a month's nodes, from what Prometheus recorded, and from files of the person's own."""
+"""`flexspot chargeback`: each team's cost of a month's nodes, from Prometheus and from files of the user."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ Step = Annotated[int, option("--step", "Seconds between samples; at least the sc
 
 @dataclass(frozen=True)
 class PrometheusOptions:
-    """The options by which a command is told what to read from Prometheus, and how."""
+    """Options that say what to read from Prometheus, and how."""
 
     month: Annotated[str | None, option("--month", "A calendar month in --timezone.", metavar="YYYY-MM")] = None
     start: Annotated[str | None, option("--from", "Instead of --month: the first date or time.", metavar="TIME")] = None
@@ -70,7 +70,7 @@ class PrometheusOptions:
         ),
     ] = None
     aws_region: Annotated[
-        str | None, option("--aws-region", "The workspace's region, where the address does not tell it.", metavar="REGION")
+        str | None, option("--aws-region", "The workspace's region, if the address does not contain it.", metavar="REGION")
     ] = None
     bridge: Annotated[int, option("--bridge-steps", "How many missing samples in a row to fill with the last one seen.", min=0)] = (
         BRIDGED_STEPS
@@ -82,7 +82,7 @@ class PrometheusOptions:
     ] = None
 
     def source(self, url: str, step: int, now: int) -> PrometheusSource:
-        """Return where to read, at the API's `url`. Raises ExplainedError for what cannot be used."""
+        """Return the source at the API's `url`. Raises ExplainedError for unusable options."""
         access = access_to(
             url,
             headers=self.header or (),
@@ -95,7 +95,7 @@ class PrometheusOptions:
         return PrometheusSource(access, self, step, now)
 
     def period(self) -> Period:
-        """Return the month or the times that are asked for. Raises ExplainedError where there is neither, or both."""
+        """Return the requested month or times. Raises ExplainedError if neither or both are given."""
         try:
             if self.month is not None and self.start is self.end is None:
                 return month_period(self.month, self.timezone)
@@ -107,8 +107,8 @@ class PrometheusOptions:
         raise bad_usage(problem, "give --month, or --from and --to.")
 
 
-def period_begun(asked: Period, now: int) -> Period:
-    """What of it is over by `now`. Raises ExplainedError for a period of the future."""
+def elapsed_part(asked: Period, now: int) -> Period:
+    """Return the part of the period before `now`. Raises ExplainedError for a future period."""
     try:
         return asked.until(now)
     except PeriodError as error:
@@ -122,7 +122,7 @@ def _bad_period(error: PeriodError) -> ExplainedError:
 
 @dataclass(frozen=True)
 class PrometheusSource:
-    """Where samples are read, and how: what the command line says of it."""
+    """A Prometheus server and the options for reading it."""
 
     access: PrometheusAccess
     options: PrometheusOptions
@@ -132,9 +132,10 @@ class PrometheusSource:
     def read(
         self, period: Period, queries: tuple[Query, ...], take: Callable[[Mapping[Question, Matrix]], None], *, kept_as: str
     ) -> tuple[list[str], Callable[[], None]]:
-        """Hands over the answers slice by slice. `kept_as` is the folder of the user's cache. Raises ExplainedError.
+        """Pass the answers to `take`, slice by slice. Raises ExplainedError.
 
-        Returns warnings, and what removes the kept answers, unless the person said where to keep them.
+        `kept_as` is the folder in the user's cache. Returns warnings, and a function that removes the kept answers. It removes nothing if
+        the user chose their folder.
         """
         access, options, step_name = self.access, self.options, "samples"
         tenant = tuple(
@@ -159,7 +160,7 @@ class PrometheusSource:
 
 
 def no_node_known(period: Period) -> ExplainedError:
-    """The error for a period in which no node was seen."""
+    """Return the error for a period without any node."""
     return ExplainedError(
         f"Prometheus knows of no node in {period.name}.",
         "check that it scrapes kube-state-metrics (kube_node_info), keeps data for so long, and that --match is right.",
@@ -167,12 +168,12 @@ def no_node_known(period: Period) -> ExplainedError:
 
 
 def own_prices(path: Path | None) -> Callable[[Vendor], PriceBook]:
-    """The price book of each cloud now, with the file's rows before the shipped ones. Raises what `price_times` does."""
+    """Return each cloud's price book as of now, overridden by the file. Raises the errors of `price_times`."""
     return price_times(path).of(int(time.time()))
 
 
 def price_times(path: Path | None) -> PriceTimes:
-    """The prices of every moment, the file's rows before the shipped ones. Raises ExplainedError for a file of another form."""
+    """Return the prices of every moment, overridden by the file. Raises ExplainedError for a file of another format."""
     if path is None:
         return PriceTimes()
     return given_file(path, _price_times, PRICE_FORM)
@@ -181,7 +182,7 @@ def price_times(path: Path | None) -> PriceTimes:
 def _price_times(path: Path) -> PriceTimes:
     own = read_records(path, PriceFile)
     prices = PriceTimes(own=own, name=path.name)
-    # A discount that is off nothing is found when the book is made.
+    # A discount that applies to no price is found when the book is built.
     prices.at(own.cloud, 0)
     return prices
 
@@ -190,9 +191,9 @@ _GUIDE = "its form is in docs/guides/chargeback.md"
 
 
 ChargebackFormat = Literal["text", "csv", "consumers", "json", "markdown", "html", "focus"]
-"""How the report is written: for a terminal, a spreadsheet, programs, a comment, a browser and a printer, or a finance tool.
+"""Forms of the report: for a terminal, a spreadsheet, programs, a comment, a browser and printer, or a finance tool.
 
-Of CSV there are two: `consumers` is each team's workloads and users that cost most.
+`consumers` is a second kind of CSV, with the workloads and users of each team that cost most.
 """
 
 
@@ -229,7 +230,7 @@ def report(
     """
     now = int(time.time())
     asked = read.period()
-    period = period_begun(asked, now)
+    period = elapsed_part(asked, now)
     if form == "focus" and not billing_account.strip():
         raise bad_usage(
             "FOCUS needs the id of the billed account, but none is given.",
@@ -263,7 +264,7 @@ def _write(report: Report, form: str, path: Path | None, billing_account: str, t
     }
     text = writers[form]()
     if form == "focus":
-        # A dataset has no place for what is missing from it.
+        # The dataset has no column for what is missing from it.
         for each in warnings(report):
             err.print(Text(f"warning: {each}"))
     if path is None:

@@ -1,10 +1,10 @@
-"""Numbers of a FOCUS dataset, and its rows of commitments of US dollars an hour: what they paid for, what nothing used, their fees.
+"""The chargeback report as a FOCUS dataset, with rows for commitments of US dollars an hour: used and unused parts, and fees.
 
-A unit price times its quantity is the cost, to the last digit.
+A unit price times its quantity is exactly the cost.
 
 Columns: specification/columns of github.com/FinOps-Open-Cost-and-Usage-Spec/FOCUS_Spec (commitmentdiscountid, -status, -quantity, -unit,
-pricingcategory, contractedcost), read 2026-11-27. What a commitment pays for is billed by the row of its fee (a purchase, whose effective
-cost is 0), so the BilledCost of the other rows is what it does not pay: the fee of EKS Auto Mode, or nothing.
+pricingcategory, contractedcost), read 2026-11-27. A commitment's fee has its own row, a purchase with an effective cost of 0. It bills the
+usage that the commitment covers. The BilledCost of other rows is the rest: the fee of EKS Auto Mode, or nothing.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 def _billed(charge: LineCharge) -> Decimal:
-    """What of a charge the fee of its commitment does not bill; without one all."""
+    """Return the part of a charge that its commitment's fee does not bill. Without a commitment, that is the whole charge."""
     if charge.supply.plan is None:
         return charge.usd
     fee = to_cents({0: charge.supply.rate.fee * charge.machine_seconds / HOUR})[0]
@@ -45,7 +45,7 @@ def _billed(charge: LineCharge) -> Decimal:
 
 
 def _discount(charge: LineCharge) -> dict[str, str]:
-    """Which commitment pays, and how much of it that takes; nothing where none does."""
+    """Return the columns of the commitment that pays for a charge, with the amount that it takes. Empty if there is none."""
     supply = charge.supply
     if supply.plan is None:
         return {}
@@ -65,13 +65,13 @@ def _named(plan: SpendCommitment, usd: Fraction) -> dict[str, str]:
         **dict.fromkeys(("CommitmentDiscountId", "CommitmentDiscountName"), spreadsheet_cell(plan.name)),
         "CommitmentDiscountQuantity": text_of(quantity),
         "CommitmentDiscountType": plan.kind.value,
-        # Of an amount of spend, as the category is Spend.
+        # The unit is money, because the category is Spend.
         "CommitmentDiscountUnit": "USD",
     }
 
 
 def _sku_of_plan(plan: SpendCommitment) -> dict[str, str]:
-    """The commitment by its own name; the clouds' ids of its SKUs are in no price file."""
+    """Return SKU columns with the commitment's own name. No price file has the clouds' ids of its SKUs."""
     name = spreadsheet_cell(plan.name)
     return {"SkuId": name, "SkuPriceId": f"{name}/{plan.kind}", "SkuMeter": "Committed hours", "SkuPriceDetails": "{}"}
 
@@ -136,12 +136,12 @@ COLUMNS = (
     "x_MachineType",
     "x_NodePool",
 )
-"""Those of FOCUS by name, then our own. A row leaves out what it has no value for; tools ask for some of which no row has a value."""
+"""FOCUS columns by name, then the project's own. A row omits columns without a value. Some tools require columns that are always empty."""
 
 _PROVIDERS = {Vendor.AWS: "AWS", Vendor.GCP: "Google Cloud"}
 _COMPUTE = {Vendor.AWS: "Amazon Elastic Compute Cloud", Vendor.GCP: "Compute Engine"}
-_NOBODY = frozenset({NO_TEAM, NONE, CENTRAL, PLATFORM, UNKNOWN})
-"""What stands in a line for nothing. FOCUS has null for that, and no words."""
+_NO_VALUE = frozenset({NO_TEAM, NONE, CENTRAL, PLATFORM, UNKNOWN})
+"""Values of a line that mean that there is none. FOCUS uses null for that."""
 
 _FOR = {
     ChargeKind.ALLOCATED: "GPUs that pods had",
@@ -155,13 +155,13 @@ _EXTRAS = {
     ExtraKind.STORAGE: {"ServiceCategory": "Storage", "ServiceSubcategory": "Other (Storage)", "ServiceName": "Storage"},
     ExtraKind.EGRESS: {"ServiceCategory": "Networking", "ServiceSubcategory": "Other (Networking)", "ServiceName": "Data transfer"},
 }
-"""How FOCUS names a cost that is no node's; the service's name is that of its meter as well."""
+"""FOCUS names of costs that belong to no node. The service's name is also the name of its meter."""
 
 
 def report_focus(report: Report, billing_account: str) -> str:
-    """The charges of the report and its extra costs, with a heading.
+    """Return the report's charges and its extra costs, with a heading.
 
-    Raises ExplainedError where it is not known which cloud an extra cost is of.
+    Raises ExplainedError if the cloud of an extra cost is unknown.
     """
     text = io.StringIO()
     writer = csv.DictWriter(text, COLUMNS, restval="", lineterminator="\n")
@@ -205,7 +205,7 @@ def _charges(report: Report) -> Iterator[dict[str, str]]:
             **_reservation(charge),
             **_discount(charge),
             **_compute(supply.cloud),
-            # No table here has the clouds' display names of regions.
+            # There is no table of the clouds' display names of regions.
             **dict.fromkeys(("RegionId", "RegionName"), "" if supply.is_plan else spreadsheet_cell(supply.region)),
             **(_sku(supply) if not supply.is_plan or supply.plan is None else _sku_of_plan(supply.plan)),
             **_owner(line.team),
@@ -213,15 +213,18 @@ def _charges(report: Report) -> Iterator[dict[str, str]]:
             "ChargeDescription": _described(charge),
             "x_ChargeKind": charge.kind.value,
             "x_CapacityType": supply.capacity_type,
-            "x_GpuModel": "" if supply.gpu in _NOBODY else supply.gpu,
+            "x_GpuModel": "" if supply.gpu in _NO_VALUE else supply.gpu,
             "x_ListPriceKnown": "false" if supply.rate.listed is None else "true",
             "x_MachineType": "" if supply.is_plan else spreadsheet_cell(supply.machine),
-            "x_NodePool": "" if supply.pool in _NOBODY else spreadsheet_cell(supply.pool),
+            "x_NodePool": "" if supply.pool in _NO_VALUE else spreadsheet_cell(supply.pool),
         }
 
 
 def _purchases(report: Report) -> Iterator[dict[str, str]]:
-    """The fee of each commitment of US dollars an hour: what its rows of use leave unbilled, in cents that sum to the report."""
+    """Yield the fee of each commitment of US dollars an hour.
+
+    It is the amount that its usage rows leave unbilled, in cents that sum to the report.
+    """
     for each in report.plans:
         plan, price = each.plan, Fraction(each.plan.usd_per_hour)
         rows = [charge for charge in report.charges if charge.supply.plan == plan]
@@ -246,7 +249,7 @@ def _purchases(report: Report) -> Iterator[dict[str, str]]:
 
 
 def _pricing(supply: Supply) -> str:
-    # Spot alone has a price that the cloud changes without notice; a contract's is an agreed one.
+    # Only Spot prices change without notice. A contract's price is agreed.
     if supply.plan is not None:
         return "Committed"
     return "Dynamic" if supply.capacity_type == CapacityType.SPOT else "Standard"
@@ -282,7 +285,10 @@ def _extras(report: Report) -> Iterator[dict[str, str]]:
 
 
 def _credits(report: Report) -> Iterator[dict[str, str]]:
-    """A credit is of no SKU, so it has no unit prices, and all its costs are the same (the words of ContractedCost and ListCost)."""
+    """Yield the credits.
+
+    A credit has no SKU, so it has no unit prices, and all its costs are equal, as FOCUS says of ContractedCost and ListCost.
+    """
     for credited in report.credits:
         for (team, project), usd in credited.lines.items():
             yield {
@@ -314,9 +320,12 @@ def _costs(billed: Decimal, effective: Decimal | int) -> dict[str, str]:
 
 
 def _consumed(charge: LineCharge, hours: Decimal) -> dict[str, str]:
-    """GPU hours of what has GPUs, machine hours of what has none; of what was reserved or committed and not there nothing was consumed."""
+    """Return GPU hours of nodes with GPUs, and machine hours of others.
+
+    Reserved or committed machines that were not there consume nothing.
+    """
     if charge.supply.is_plan:
-        # ConsumedQuantity-C-004-C: of the unused part of a commitment discount there is none.
+        # ConsumedQuantity-C-004-C: the unused part of a commitment discount has none.
         return {}
     if charge.kind is ChargeKind.PLATFORM or charge.supply.gpu == NONE:
         return {"ConsumedQuantity": "0" if charge.kind is ChargeKind.UNUSED else text_of(hours), "ConsumedUnit": "Hours"}
@@ -331,7 +340,7 @@ def _reservation(charge: LineCharge) -> dict[str, str]:
 
 
 def _provider(cloud: Vendor) -> dict[str, str]:
-    """All three are the cloud. With another issuer of invoices FOCUS wants a BilledCost of 0 (BilledCost-C-005-C)."""
+    """Return the cloud for all three columns. FOCUS requires a BilledCost of 0 for another invoice issuer (BilledCost-C-005-C)."""
     return dict.fromkeys(("ProviderName", "PublisherName", "InvoiceIssuerName"), _PROVIDERS[cloud])
 
 
@@ -341,7 +350,7 @@ def _compute(cloud: Vendor) -> dict[str, str]:
 
 
 def _sku(supply: Supply) -> dict[str, str]:
-    """The keys of the price book, which is the price list here; the clouds' own ids of SKUs are not in it."""
+    """Return the price book's keys as SKU columns. The book does not have the clouds' own SKU ids."""
     sku = f"{supply.region}/{supply.machine}"
     details: dict[str, str | int] = {"InstanceType": supply.machine}
     machine = machines_of(supply.cloud).get(supply.machine)
@@ -358,9 +367,9 @@ def _sku(supply: Supply) -> dict[str, str]:
 
 
 def _owner(team: str) -> dict[str, str]:
-    account = "" if team in _NOBODY else spreadsheet_cell(team)
+    account = "" if team in _NO_VALUE else spreadsheet_cell(team)
     return {"SubAccountId": account, "SubAccountName": account, "x_ChargedTo": spreadsheet_cell(team)}
 
 
 def _tags(**names: str) -> dict[str, str]:
-    return {"Tags": json.dumps({name: value for name, value in names.items() if value not in _NOBODY})}
+    return {"Tags": json.dumps({name: value for name, value in names.items() if value not in _NO_VALUE})}

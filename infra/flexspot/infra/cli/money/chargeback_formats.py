@@ -22,12 +22,15 @@ if TYPE_CHECKING:
 
 
 def report_json(report: Report, top: int = TOP_CONSUMERS, of: dict[str, str] | None = None) -> str:
-    """Everything, as one object, with so many consumers of each team; `of` says where it was read: two clusters differ in it."""
+    """Return the whole report as JSON.
+
+    `top` is the number of consumers per team. `of` names the Prometheus server and the matcher, which differ between clusters.
+    """
     return as_json(report_data(report, top) | ({} if of is None else {"of": of}))
 
 
 def report_csv(report: Report) -> str:
-    """The lines, then storage and egress, then credits, in one table: `total_usd` sums to all that is paid."""
+    """Return CSV with the lines, then storage and egress, then credits. `total_usd` sums to the amount to pay."""
     figures = tuple(_figures(report.total))
     name, no_names, no_figures = report.period.name, ("",) * (len(DIMENSIONS) - 2), ("",) * (len(figures) - 1)
     rows: list[tuple[object, ...]] = [("period", *DIMENSIONS, "kind", *figures)]
@@ -42,7 +45,7 @@ def report_csv(report: Report) -> str:
 
 
 def report_data(report: Report, top: int = TOP_CONSUMERS) -> dict[str, Any]:
-    """As plain data, money as Decimal."""
+    """Return the report as plain data. Money is text or Decimal."""
     period, other = report.period, report.opencost
     return {
         "period": {"name": period.name, "timezone": period.timezone, "from": utc(period.start), "to": utc(period.end)},
@@ -144,25 +147,25 @@ def _figures(totals: Totals) -> dict[str, Any]:
 
 
 def utc(moment: int) -> str:
-    """A moment in seconds since 1970 as ISO 8601 has it, with Z."""
+    """Return seconds since 1970 as ISO 8601, with Z."""
     return datetime.fromtimestamp(moment, UTC).isoformat().replace("+00:00", "Z")
 
 
 def document(report: Report, top: int = TOP_CONSUMERS) -> TabularReport:
-    """Sums first, then every table, then what must be known."""
+    """Return the sums first, then all tables, then the remarks."""
     notes = [*words.warnings(report), *words.price_notes(report)]
     return TabularReport(words.title(report), [*words.tables(report, top)], notes, words.how(report), [*words.summary(report)])
 
 
 _BARS = 12
-"""Names that a chart shows; the tables have all."""
+"""Most bars of a chart. The tables have all rows."""
 
 _COLOURS = {"allocated": "first", "idle": "second", "busy": "third", "not busy": "rail"}
-"""What each part of a bar is drawn in, by its name."""
+"""CSS class of each part of a bar."""
 
 
 def charts(report: Report) -> str:
-    """Who pays, how it was bought, and how busy it was, where that was measured."""
+    """Return charts of each team's cost, the cost by capacity type, and how busy GPUs were, if measured."""
     teams = report.by("team")
     drawn = [
         _chart(
@@ -207,10 +210,10 @@ def _bar(name: str, figure: str, values: tuple[float, ...], most: float, parts: 
         if width:
             drawn += f'<rect class="{_COLOURS[part]}" x="{left:.3f}%" width="{width:.3f}%" height="100%"/>'
         left += width
-    told = ", ".join(f"{part} {value / (sum(values) or 1):.0%}" for part, value in zip(parts, values, strict=True))
+    shares = ", ".join(f"{part} {value / (sum(values) or 1):.0%}" for part, value in zip(parts, values, strict=True))
     return (
         f'<div class="bar"><span>{escape(name)}</span><b>{escape(figure)}</b>'
-        f'<svg role="img" aria-label="{escape(name)}: {escape(told)}"><rect class="rail" width="100%" height="100%"/>{drawn}</svg></div>'
+        f'<svg role="img" aria-label="{escape(name)}: {escape(shares)}"><rect class="rail" width="100%" height="100%"/>{drawn}</svg></div>'
     )
 
 
@@ -254,13 +257,13 @@ _SUM_ROW = '<tr class="sum">'
 
 
 def report_html(report: Report, top: int = TOP_CONSUMERS) -> str:
-    """The page. Names are escaped wherever they stand."""
+    """Return the HTML page. All names are escaped."""
     title = escape(words.title(report))
     sums = "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(figure)}</dd></div>" for name, figure in words.summary(report))
     notes = "".join(f"<li>{escape(each)}</li>" for each in words.warnings(report))
     sections = "".join(map(_html_table, words.tables(report, top)))
     prices = "".join(f"<div>{escape(each)}</div>" for each in words.price_notes(report))
-    # The policy forbids the page to load or run anything, whatever a name may hold.
+    # The policy forbids the page to load or run anything, even if a name contains markup.
     policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{policy}">'

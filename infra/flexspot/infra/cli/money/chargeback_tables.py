@@ -1,4 +1,4 @@
-"""What every form of the chargeback report says in words and figures, the consumers that cost most among them."""
+"""Tables and sentences of the chargeback report, shared by all its forms. They include the most expensive consumers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 IDLE = "(idle GPUs)"
-"""Stands where no workload or user is to blame: the team pays for GPUs that nobody had."""
+"""Replaces the name of a workload or user where the team pays for unused GPUs."""
 
 
 _WORKLOAD: Callable[[WorkLine], Workload] = attrgetter("workload")
@@ -32,7 +32,7 @@ _BOTH: Callable[[WorkLine], tuple[Workload, str]] = attrgetter("workload", "user
 
 
 def consumer_tables(report: Report, top: int = TOP_CONSUMERS) -> Iterator[Table]:
-    """Each team's rows sum to what the team pays. Of users there is a table where any is known."""
+    """Yield the tables of consumers. Each team's rows sum to its cost. The table of users is omitted if no user is known."""
     if workloads := top_consumers(report, top, _WORKLOAD):
         yield _consumer_table("workload", workloads)
     if any(each.user != NO_USER for each in report.work):
@@ -59,9 +59,9 @@ def _consumer_rows(of: TopConsumers[Any]) -> Iterator[tuple[str, Decimal, Totals
 
 
 def consumer_data(report: Report, top: int = TOP_CONSUMERS) -> list[dict[str, Any]]:
-    """As plain data: of each team its dearest workloads and users, all others in one, and what it pays for idle GPUs.
+    """Return each team's most expensive workloads and users, the sum of the others, and its cost of idle GPUs.
 
-    `users` and `other_users` are null where no pod has the label of one.
+    `users` and `other_users` are null if no pod has a user label.
     """
     workloads, users = top_consumers(report, top, _WORKLOAD), top_consumers(report, top, _USER)
     known = any(each.user != NO_USER for each in report.work)
@@ -89,7 +89,7 @@ def _consumer_figures(of: TopConsumers[Any], totals: Totals) -> dict[str, Any]:
 
 
 def hours_data(totals: Totals, had: str) -> dict[str, float | None]:
-    """GPU hours as plain data: those that were `had`, under that name, and of these the measured, the busy and those without a price."""
+    """Return GPU hours as plain data: all under the name `had`, and of these the measured, used and unpriced ones."""
     return {
         had: round(totals.gpu_hours, 4),
         "measured_gpu_hours": round(totals.measured / HOUR, 4),
@@ -103,8 +103,10 @@ _CONSUMER_FIGURES = ("usd", "share_of_team", "gpu_hours", "measured_gpu_hours", 
 
 
 def consumers_csv(report: Report, top: int = TOP_CONSUMERS) -> str:
-    """A row for each of a team's dearest pairs of workload and user, one for all others, one for idle GPUs, one for nodes without GPUs:
-    `usd` sums to what each team pays, and over all rows to what the nodes cost. `consumers` is how many a row stands for.
+    """Return CSV with a row per pair of workload and user, for the most expensive ones of each team.
+
+    One more row has all other pairs, one idle GPUs, and one nodes without GPUs. `usd` sums to each team's cost, and over all rows to the
+    cost of the nodes. `consumers` is the number of pairs in a row.
     """
     rows: list[tuple[object, ...]] = [(*_KEY, *_CONSUMER_FIGURES)]
     for team, of in _every_team(report, top).items():
@@ -120,7 +122,7 @@ _Both = tuple[Workload, str]
 
 
 def _every_team(report: Report, top: int) -> dict[str, TopConsumers[_Both]]:
-    """Those without GPUs, too: they pay for idle ones, or for nodes that have none."""
+    """Return the consumers of all teams. Teams without GPUs pay for idle GPUs or for nodes without GPUs."""
     found = top_consumers(report, top, _BOTH)
     return {
         team: found[team] if team in found else TopConsumers[_Both](totals, (), Totals(), 0)
@@ -129,15 +131,15 @@ def _every_team(report: Report, top: int) -> dict[str, TopConsumers[_Both]]:
 
 
 def _csv_rows(of: TopConsumers[_Both]) -> Iterator[tuple[str, tuple[str, str, str, str], int, Totals]]:
-    nobody = ("", "", "", "")
+    no_names = ("", "", "", "")
     for (workload, user), totals in of.top:
         yield "consumer", (workload.kind, workload.namespace, workload.name, user), 1, totals
     if of.count:
-        yield "others", nobody, of.count, of.others
+        yield "others", no_names, of.count, of.others
     if not of.top and of.team.allocated_usd:
-        yield "platform", nobody, 0, Totals(allocated_usd=of.team.allocated_usd)
+        yield "platform", no_names, 0, Totals(allocated_usd=of.team.allocated_usd)
     if of.idle_usd:
-        yield "idle", nobody, 0, Totals(idle_usd=of.idle_usd)
+        yield "idle", no_names, 0, Totals(idle_usd=of.idle_usd)
 
 
 _PAYS = {
@@ -145,24 +147,24 @@ _PAYS = {
     IdlePolicy.OWNER: "the team or owner on the node's label pays for its idle GPUs",
     IdlePolicy.CENTRAL: "idle GPUs are paid centrally, by no team",
 }
-_GAPS_TOLD = 10
+_GAPS_SHOWN = 10
 
 COLUMNS = ("USD", "allocated USD", "idle USD", "saved USD", "GPU hours", "measured h", "busy")
-"""The headings of their figures."""
+"""Headings of the figures."""
 
 
 def title(report: Report) -> str:
-    """What the report is."""
+    """Return the report's title."""
     return f"Chargeback {report.period.name}"
 
 
 def least(report: Report) -> str:
-    """Stands before sums from which something is missing."""
+    """Return the words before sums that lack something."""
     return "" if report.complete else "at least "
 
 
 def summary(report: Report) -> Iterator[tuple[str, str]]:
-    """The sums: what they are of, and how much."""
+    """Yield the sums, as names and amounts."""
     total = report.total
     yield "nodes", f"{least(report)}{report.node_usd:,} USD"
     yield "of these idle", f"{report.idle_usd:,} USD{_percent(float(report.idle_usd), float(report.node_usd))}"
@@ -173,7 +175,7 @@ def summary(report: Report) -> Iterator[tuple[str, str]]:
         committed = sum((each.committed_usd for each in report.plans), Decimal(0))
         yield "committed, and not used", f"{lost:,} of {committed:,} USD, billed all the same"
     if total.saved_usd:
-        yield "saved", f"{total.saved_usd:,} USD ({total.saved_share:.0%}) against on-demand prices, of what somebody had"
+        yield "saved", f"{total.saved_usd:,} USD ({total.saved_share:.0%}) against on-demand prices, for allocated GPUs"
     if report.platform_usd:
         yield "nodes without GPUs", f"{report.platform_usd:,} USD"
     yield (
@@ -193,18 +195,18 @@ def summary(report: Report) -> Iterator[tuple[str, str]]:
 
 
 def how(report: Report) -> str:
-    """Of when it is, how it was counted, and who pays for idle GPUs."""
+    """Return the report's period, its method, and who pays for idle GPUs."""
     period = report.period
     return f"{_utc(period.start)} to {_utc(period.end)} ({period.timezone}), every {report.step} s; {_PAYS[report.idle]}."
 
 
 def busy(totals: Totals) -> str:
-    """How much of what was allocated did work, while somebody measured."""
+    """Return the busy share of allocated GPUs, over the measured time."""
     return "not measured" if totals.used_share is None else f"{totals.used_share:.0%}"
 
 
 def tables(report: Report, top: int = TOP_CONSUMERS) -> Iterator[Table]:
-    """Every table that has a row; of each team's consumers `top`."""
+    """Yield every table that has a row. `top` is the number of consumers per team."""
     for dimension in DIMENSIONS:
         rows = tuple((key[0], *_figures(totals)) for key, totals in report.by(dimension).items())
         words = dimension.replace("_", " ")
@@ -260,7 +262,7 @@ def tables(report: Report, top: int = TOP_CONSUMERS) -> Iterator[Table]:
 
 
 def warnings(report: Report) -> Iterator[str]:
-    """What is missing, and what else a reader must know."""
+    """Yield what is missing from the report, and other remarks that a reader must know."""
     if report.period != report.asked:
         yield f"{report.asked.name} is not over: these are the figures up to {_utc(report.period.end)}."
     for price, seconds in report.unknown.items():
@@ -269,27 +271,27 @@ def warnings(report: Report) -> Iterator[str]:
         yield f"{float(seconds) / HOUR:,.1f} GPU hours of {owner.team} ran on nodes without any record, and are in no sum."
     for kind, seconds in report.uncommitted.items():
         yield (
-            f"{seconds / HOUR:,.1f} node hours were of {kind}, and nobody has said what is committed: what was billed for the rest of the "
+            f"{seconds / HOUR:,.1f} node hours were of {kind}, for which no commitment is given: what was billed for the rest of the "
             "reservation is in no sum; name it under commitments in the file of --prices."
         )
-    for name, seconds in [*report.doubled.items()][:_GAPS_TOLD]:
+    for name, seconds in [*report.doubled.items()][:_GAPS_SHOWN]:
         yield (
             f"{name} means two different objects for {seconds / HOUR:,.1f} hours, as when two clusters write into one Prometheus: "
             "their shares are unknown; choose one with --match."
         )
-    if len(report.doubled) > _GAPS_TOLD:
-        yield f"and {len(report.doubled) - _GAPS_TOLD} more such names; --format json has them all."
-    for gap in report.gaps[:_GAPS_TOLD]:
+    if len(report.doubled) > _GAPS_SHOWN:
+        yield f"and {len(report.doubled) - _GAPS_SHOWN} more such names; --format json has them all."
+    for gap in report.gaps[:_GAPS_SHOWN]:
         yield f"no samples of {gap.name} from {_utc(gap.start)} to {_utc(gap.end)}: nothing in that time is counted."
-    if len(report.gaps) > _GAPS_TOLD:
-        yield f"and {len(report.gaps) - _GAPS_TOLD} more such gaps; --format json has them all."
+    if len(report.gaps) > _GAPS_SHOWN:
+        yield f"and {len(report.gaps) - _GAPS_SHOWN} more such gaps; --format json has them all."
     for each in filter(lambda each: each.left_usd, report.credits):
         yield f"{each.left_usd:,} USD of the credit {each.credit.name} had no effect: there was no more cost that it covers."
     yield from report.notes
 
 
 def price_notes(report: Report) -> Iterator[str]:
-    """Where the prices and credits are from."""
+    """Yield the sources of prices and credits."""
     for name, source in sorted(report.sources.items()):
         day = f"undated, read {source.as_of}" if source.undated else str(source.as_of)
         yield f"prices{'' if source.verified else ' (not checked against the cloud)'}, {day}: {name}"
@@ -304,12 +306,12 @@ def _figures(totals: Totals) -> tuple[str, ...]:
 
 
 def exact(usd: Fraction | None) -> str | None:
-    """Return a price with all its digits; None where it is not known."""
+    """Return a price with all its digits; None if it is not known."""
     return None if usd is None else f"{as_decimal(usd).normalize():f}"
 
 
 def _shares(spent: SpentPlan) -> Iterator[str]:
-    """Its utilisation and coverage in percent; of nothing there is none."""
+    """Yield utilisation and coverage in percent; an empty text where there is nothing to divide by."""
     return ("" if each is None else f"{float(each):.1%}" for each in (spent.utilisation, spent.coverage))
 
 

@@ -1,4 +1,4 @@
-"""What `flexspot cost` prints for people, for programs, and for a comment on a pull request."""
+"""`flexspot cost` of a plan: its output for people, for programs, and for a comment on a pull request."""
 
 from __future__ import annotations
 
@@ -44,28 +44,29 @@ _COLOURS = {
 
 @dataclass(frozen=True)
 class CostReport:
-    """What there is to say of the plan of `stack`. `checks` are its budgets, held against the month of `scenario`."""
+    """Cost of the plan of `stack`."""
 
     stack: str
     cost: PlanCost
     comparison: PlanComparison | None
     checks: tuple[BudgetCheck, ...]
+    """Its budgets, compared with the month of `scenario`."""
     scenario: Scenario
     today: date
 
     @property
     def at_least(self) -> str:
-        """Stands before what is expected and idle where prices are missing."""
+        """The words before expected and idle sums that lack prices."""
         return "at least " if self.cost.unknown else ""
 
     @property
     def worst_at_least(self) -> str:
-        """Stands before the worst case where a missing price has no bound."""
+        """The words before a worst case that lacks a price without a bound."""
         return "at least " if self.cost.unbounded else ""
 
     @property
     def old(self) -> list[OldPrices]:
-        """The prices that are too old to be taken for today's, those of one source and age limit together."""
+        """Outdated prices, grouped by source and age limit."""
         found: dict[tuple[str, int], list[tuple[PriceUsed, CostLine]]] = {}
         for line in self.cost.lines:
             for price in line.prices:
@@ -76,18 +77,19 @@ class CostReport:
 
 @dataclass(frozen=True)
 class OldPrices:
-    """Prices of one source: how old they are, of what, and what the lines come to that use them, whatever other prices they use besides.
-
-    `listed` is whether the cloud's list can be asked for some of them.
-    """
+    """Outdated prices of one source."""
 
     source: str
     as_of: date
     age_days: int
     what: tuple[str, ...]
+    """Names of the prices."""
     expected_usd: Decimal
+    """Expected cost of the lines that use one of these prices. They may use other prices too."""
     worst_usd: Decimal
+    """Worst case of the same lines."""
     listed: bool
+    """True if the cloud's price list has some of them."""
 
 
 def _old(used: list[tuple[PriceUsed, CostLine]], today: date) -> OldPrices:
@@ -105,7 +107,7 @@ def _old(used: list[tuple[PriceUsed, CostLine]], today: date) -> OldPrices:
 
 
 def cost_json(report: CostReport) -> str:
-    """The report as JSON, money as text."""
+    """Return the report as JSON, with money as text."""
     old = [{"of" if name == "what" else name: value for name, value in asdict(each).items() if name != "listed"} for each in report.old]
     data = {"stack": report.stack, **plan_cost_data(report.cost), "budgets": budgets_data(report.checks), "old_prices": old}
     if report.comparison is not None:
@@ -114,13 +116,13 @@ def cost_json(report: CostReport) -> str:
 
 
 def show_cost(report: CostReport) -> None:
-    """The sums first, then line by line, by team, and what the prices stand on."""
+    """Print the sums first, then the lines, the teams, and the sources of the prices."""
     cost, total = report.cost, report.cost.total
     out.print(f"[bold]{escape(report.stack)}[/] on {cost.cloud} in {escape(cost.region)}, USD a month:")
-    # What is expected at most is known where missing prices have a bound.
+    # An upper bound of the expected cost is known if all missing prices have a bound.
     most = f" and at most {shown_usd(total.expected_at_most_usd)}" if cost.unknown and not cost.unbounded else ""
-    told = f"expected {report.at_least}{shown_usd(total.expected_usd)}{most}"
-    out.print(f"  {told}, worst case {report.worst_at_least}{shown_usd(total.worst_usd)}")
+    line = f"expected {report.at_least}{shown_usd(total.expected_usd)}{most}"
+    out.print(f"  {line}, worst case {report.worst_at_least}{shown_usd(total.worst_usd)}")
     out.print(f"  with nothing running {report.at_least}{shown_usd(total.floor_usd)}")
     if cost.cloud == "local":
         out.print("  fake nodes cost nothing: these are the prices of the EKS machines that they imitate.")
@@ -144,23 +146,23 @@ def show_cost(report: CostReport) -> None:
 
 
 def how_counted(cost: PlanCost, missing: str) -> str:
-    """In which sums a price that nobody knows is."""
+    """Return the sums that include an unknown price."""
     return "and in no sum" if missing in cost.unbounded else "at on-demand in the worst case, and in no other sum"
 
 
 def age_words(old: OldPrices, cost: PlanCost) -> str:
-    """That prices are old, what rests on them, and what to do."""
+    """Return a sentence about outdated prices: their age, the sums that depend on them, and what to do."""
     more = f" and {len(old.what) - 1} more" if len(old.what) > 1 else ""
     rests = f"expected {shown_usd(old.expected_usd)} and worst case {shown_usd(old.worst_usd)} rest on them"
-    told = f"{old.age_days} days old: {old.what[0]}{more}, of {old.as_of}; {rests}"
+    age = f"{old.age_days} days old: {old.what[0]}{more}, of {old.as_of}; {rests}"
     if not old.listed:
-        return f"{told}; no price list covers them: give newer prices with --prices"
+        return f"{age}; no price list covers them: give newer prices with --prices"
     asks = f"flexspot prices refresh --cloud {VOCABULARIES[Platform(cost.cloud)].catalog} --region {cost.region} --file FILE"
-    return f"{told}; `{asks}` gets what is in the cloud's price lists; give other prices with --prices"
+    return f"{age}; `{asks}` gets what is in the cloud's price lists; give other prices with --prices"
 
 
 def budget_text(check: BudgetCheck, scenario: Scenario) -> str:
-    """One budget in a sentence."""
+    """Return one budget in a sentence."""
     least = "at least " if check.unknown else ""
     most = f" and at most {shown_usd(check.at_most_usd)}" if check.unknown and check.at_most_usd is not None else ""
     share = f"({least}{check.spent_percent:.0f} %)"
@@ -168,17 +170,17 @@ def budget_text(check: BudgetCheck, scenario: Scenario) -> str:
 
 
 def price_sources(cost: PlanCost) -> list[PriceUsed]:
-    """One price of each source, in the order in which the lines use them."""
+    """Return one price of each source, in the order in which the lines use them."""
     return list({price.source: price for line in cost.lines for price in line.prices}.values())
 
 
 def of_known(found: PlanComparison) -> str:
-    """What to say behind a difference in all."""
+    """Return the words after the difference of two totals."""
     return " in known prices" if found.before.unknown or found.after.unknown else ""
 
 
 def three(figures: Figures | None, unknown: bool = False, unbounded: bool = False) -> tuple[str, str, str]:  # noqa: FBT001
-    """The three figures in the order of the columns, with a mark where something with an unknown price comes on top."""
+    """Return the three figures in the order of the columns, marked if something with an unknown price is missing from them."""
     if figures is None:
         return "not known", "not known", "not known"
     mark, worst_mark = (" +?" if each else "" for each in (unknown, unbounded))
@@ -186,19 +188,19 @@ def three(figures: Figures | None, unknown: bool = False, unbounded: bool = Fals
 
 
 def of_line(line: CostLine) -> tuple[str, str, str]:
-    """Those of a line. Where no price of it is known, the worst case is all that is."""
+    """Return the figures of a line. If none of its prices is known, only the worst case is."""
     expected, worst, floor = three(line.figures, bool(line.unknown), bool(line.unbounded))
     return (expected, worst, floor) if line.priced else ("not known", worst, "not known")
 
 
 def changes(report: PlanComparison) -> Table:
-    """Each line that differs: what happened to it, its name, of how much it was and is, and what that does to two of the figures."""
+    """Return a table of the lines that differ: change, name, quantities, and differences of the expected and the worst case."""
     rows: list[tuple[str, ...]] = []
     for each in report.lines:
-        (told, sides), difference = change_words(each.before, each.after, lambda side: side.quantity), each.difference
+        (state, sides), difference = change_words(each.before, each.after, lambda side: side.quantity), each.difference
         expected, worst = ("not known",) * 2 if difference is None else (change(difference.expected_usd), change(difference.worst_usd))
         expected = expected if each.priced else "not known"
-        rows.append((told, f"{each.line.section}: {each.line.name}", sides, expected, worst))
+        rows.append((state, f"{each.line.section}: {each.line.name}", sides, expected, worst))
     return Table("changed against the base", ("", "what", "of how much", "expected", "worst case"), rows, 3)
 
 
@@ -207,8 +209,8 @@ def _show_comparison(found: PlanComparison) -> None:
         out.print("  no line differs from the base.")
         return
     difference = found.difference
-    told = f"expected {change(difference.expected_usd)}, worst case {change(difference.worst_usd)}{of_known(found)}"
-    out.print(f"  against the base: {told}")
+    differences = f"expected {change(difference.expected_usd)}, worst case {change(difference.worst_usd)}{of_known(found)}"
+    out.print(f"  against the base: {differences}")
     print_table(changes(found))
 
 
@@ -219,7 +221,10 @@ def _lines(cost: PlanCost) -> Table:
 
 
 def _teams(cost: PlanCost) -> Table:
-    """Each team's part, then what is no team's. What a team may borrow is another's: those figures do not sum to the total."""
+    """Return a table of each team's part, then the parts of no team.
+
+    A team may borrow from another one, so the figures with borrowing do not sum to the total.
+    """
     rows: list[tuple[str, ...]] = []
     for team in cost.teams:
         figures = three(team.figures, bool(team.unknown), bool(team.unbounded))
@@ -234,7 +239,7 @@ _MARKS = {BudgetStanding.EXCEEDED: "🔴", BudgetStanding.NEAR: "🟡", BudgetSt
 
 
 def cost_markdown(report: CostReport) -> str:
-    """The comment. Text that somebody wrote, such as a name, is shown as it is: no markup in it counts, and nobody is mentioned."""
+    """Return the comment. Names and other texts are escaped, so that they contain neither markup nor mentions."""
     return "\n".join(_comment(report)) + "\n"
 
 
@@ -286,7 +291,7 @@ def _sums(report: CostReport) -> Iterator[str]:
 
 
 STANDARD_INPUT = Path("-")
-"""What stands for what is read from a pipe."""
+"""The argument that means standard input."""
 
 
 def cost(

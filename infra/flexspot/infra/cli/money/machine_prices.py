@@ -1,4 +1,4 @@
-"""What the commands of `flexspot advise` have in common: options of machines, prices and jobs, and the prices that they come to."""
+"""Shared parts of the `flexspot advise` commands: options for machines, prices and jobs, and the prices that result from them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,10 @@ ALL_PERCENT = 100
 
 
 def _number(fits: Callable[[Decimal], bool], allowed: str) -> Callable[[str], Decimal]:
-    """Return what reads an option's number exactly as it is written: a float would not be. Raises BadParameter for what does not fit."""
+    """Return a parser of an option's exact number; a float would round it.
+
+    The parser raises BadParameter for a number that does not fit.
+    """
 
     def parsed(text: str) -> Decimal:
         try:
@@ -50,12 +53,12 @@ def _number(fits: Callable[[Decimal], bool], allowed: str) -> Callable[[str], De
 
 
 def number_option(name: str, unit: str, fits: Callable[[Decimal], bool], allowed: str, words: str) -> Any:
-    """Return an option of such a number."""
+    """Return an option for a number that must fit."""
     return option(name, words, metavar=unit, parser=_number(fits, allowed))
 
 
 def usd_option(name: str, words: str) -> Any:
-    """Return the option of a price of a machine."""
+    """Return the option for a machine's price."""
     return number_option(name, "USD", lambda usd: usd > 0, "a price above 0, such as 32.77", words)
 
 
@@ -68,7 +71,7 @@ SpotUsd = Annotated[Decimal | None, usd_option("--spot-usd", "The Spot price of 
 
 
 def cloud_of(machine: str) -> Vendor:
-    """The cloud whose catalog has the machine. Raises ExplainedError when none has it."""
+    """Return the cloud whose catalog has the machine. Raises ExplainedError if there is none."""
     for cloud in Vendor:
         if machine in machines_of(cloud):
             return cloud
@@ -77,7 +80,7 @@ def cloud_of(machine: str) -> Vendor:
 
 
 def with_own(book: PriceBook, path: Path | None) -> PriceBook:
-    """The book with the prices of the file before its own. Raises ExplainedError with everything that is wrong with the file."""
+    """Return the book, overridden by the file's prices. Raises ExplainedError with all problems of the file."""
     return book if path is None else given_file(path, book.overridden_by, PRICE_FORM)
 
 
@@ -90,7 +93,10 @@ def prices_of_machine(
     on_demand_usd: Decimal | None = None,
     spot_usd: Decimal | None = None,
 ) -> MachinePrices:
-    """The prices given, before those of a file of one's own, before the shipped ones. Raises ExplainedError without a list price."""
+    """Return a machine's prices: the given ones first, then those of the file, then the shipped ones.
+
+    Raises ExplainedError if there is no list price.
+    """
     book = with_own(prices_of(cloud), prices_file)
     given_usd = {CapacityType.ON_DEMAND: on_demand_usd, CapacityType.SPOT: spot_usd}
     try:
@@ -108,35 +114,35 @@ def prices_of_machine(
 
 
 def write_json(content: dict[str, Any], *prices: MachinePrices) -> None:
-    """To standard output, with where the prices are from."""
-    told = [price_data(each) for each in _used(prices)]
-    sys.stdout.write(as_json({**content, "prices": told}))
+    """Print JSON to standard output, with the sources of the prices."""
+    sources = [price_data(each) for each in _used(prices)]
+    sys.stdout.write(as_json({**content, "prices": sources}))
 
 
 def _used(prices: Iterable[MachinePrices]) -> list[PriceUsed]:
-    """The prices of the book, each once."""
+    """Return the prices of the book, without duplicates."""
     return list(dict.fromkeys(price for each in prices for price in each.used.values()))
 
 
 def show_prices(*prices: MachinePrices) -> None:
-    """Where the book's prices are from, of which day they are, and whether somebody has checked them; those that are old are told."""
+    """Print the source and day of the book's prices, their age if they are old, and whether they were checked."""
     used, today = _used(prices), datetime.now(UTC).date()
     for price in used:
         age = (today - price.as_of).days
         old = f", {age} days old" if age > days_of(price) else ""
-        told = f"{price.what} {price.usd} USD an hour{'' if price.verified else ' (?)'}, {day_of(price)}{old}: {price.source}"
-        out.print(f"[dim]{escape(told)}[/]")
+        line = f"{price.what} {price.usd} USD an hour{'' if price.verified else ' (?)'}, {day_of(price)}{old}: {price.source}"
+        out.print(f"[dim]{escape(line)}[/]")
     if any(not each.verified for each in used):
         out.print("[dim](?) not checked against the cloud's own list. Give your own prices with --prices.[/]")
 
 
 def money(usd: Decimal | None) -> str | None:
-    """An amount in cents, as text; None where it is not known."""
+    """Return an amount in cents, as text; None if it is unknown."""
     return None if usd is None else str(cents(usd))
 
 
 def finite(number: float) -> float | None:
-    """JSON has no word for what never ends."""
+    """Return the number, or None for infinity, which JSON cannot express."""
     return round(number, 4) if math.isfinite(number) else None
 
 
@@ -151,7 +157,7 @@ job_options = options_of(
         "checkpoint_minutes": ("--checkpoint-minutes", "Minutes that the work pauses for a checkpoint, if it makes any."),
         "piece_hours": ("--piece-hours", "Hours of the longest piece that can be repeated on its own: a trial, a batch."),
         "user_facing": ("--user-facing", "Users wait for its answers, as of a model server."),
-        "interactive": ("--interactive", "Somebody works in it now and then, as in a notebook."),
+        "interactive": ("--interactive", "A person works in it now and then, as in a notebook."),
         "start_within_hours": ("--start-within-hours", "Hours from now within which it must start."),
         "deadline_hours": ("--deadline-hours", "Hours from now within which it must end."),
         "steady": ("--steady", "It runs around the clock for a year."),
@@ -176,4 +182,4 @@ job_options = options_of(
         "flex_start_wait_hours": ("--flex-start-wait-hours", "Hours until DWS gives capacity. Default: 12, an assumption."),
     },
 )
-"""The options that describe a job."""
+"""Options that describe a job."""

@@ -1,4 +1,4 @@
-"""`flexspot prices`: what the price book knows and how old it is, and fresh prices from the clouds' own lists."""
+"""`flexspot prices`: known prices with their age, and fresh prices from the clouds' own lists."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def refresh(
     before = _read(file, cloud)
     today = datetime.now(UTC).date()
     price_list: PriceList = price_list_of(cloud, err.print)
-    # A source is of one day: rows that are not asked for again keep theirs.
+    # A source has one day: rows that are not refreshed keep their source.
     names = {kind: f"{name}-{today.isoformat()}" for kind, name in price_list.sources.items()}
     rows, services, missing = fresh_prices(price_list, asked_machines, asked_regions, names)
     if not rows and not services:
@@ -83,31 +83,34 @@ def _machines(cloud: Vendor, names: list[str] | None) -> list[Machine]:
 
 
 def _regions(cloud: Vendor, written: list[str] | None) -> list[str]:
-    """Those that are written, else those of the project's stacks on the cloud. Raises ExplainedError for what is none, and for none."""
+    """Return the given regions, or those of the project's stacks on the cloud.
+
+    Raises ExplainedError for an invalid region, or if there is none.
+    """
     form = AWS_REGION if cloud is Vendor.AWS else GCP_REGION
     for region in written or ():
         if re.fullmatch(form, region) is None:
-            told = f"--region {region!r} is not a region of {cloud}."
-            raise bad_usage(told, f"give {FORMS[form]}.")
+            problem = f"--region {region!r} is not a region of {cloud}."
+            raise bad_usage(problem, f"give {FORMS[form]}.")
     regions = written or _regions_of_stacks(cloud)
     if not regions:
-        told = f"no stack of this project is on {cloud}."
-        raise bad_usage(told, "name regions with --region.")
+        problem = f"no stack of this project is on {cloud}."
+        raise bad_usage(problem, "name regions with --region.")
     return sorted(set(regions))
 
 
 def _regions_of_stacks(cloud: Vendor) -> list[str]:
     plans = [planned(stack).plan for stack in project_here().stack_names()]
-    # Fake nodes cost nothing.
+    # Fake nodes have no cost.
     return [plan.region for plan in plans if plan.cloud is not Platform.LOCAL and VOCABULARIES[plan.cloud].catalog is cloud]
 
 
 def _read(path: Path, cloud: Vendor) -> PriceFile | None:
     if not path.exists():
         if not from_the_root(path).parent.is_dir():
-            # Said before a cloud is asked, which takes minutes that would be lost.
-            told = f"there is no folder {path.parent} to write {path.name} into."
-            raise bad_usage(told, "create it, or name another file.")
+            # Checked before the cloud's list is read, which takes minutes.
+            problem = f"there is no folder {path.parent} to write {path.name} into."
+            raise bad_usage(problem, "create it, or name another file.")
         return None
     found = given_file(path, lambda each: read_records(each, PriceFile), PRICE_FORM)
     if found.cloud is not cloud:
@@ -156,7 +159,7 @@ def check(
 
 
 def _rows(stack: str, planned_stack: StackPlan) -> Iterator[dict[str, Any]]:
-    """A row for each machine of each pool. Money is text, so that no program rounds it."""
+    """Yield a row for each machine of each pool. Money is text, so that no program rounds it."""
     today = datetime.now(UTC).date()
     plan, book = planned_stack.plan, planned_stack.prices
     for pool in plan.pools:
@@ -185,7 +188,7 @@ def _show_known(rows: list[dict[str, Any]]) -> None:
     for row in rows:
         known = row["usd_per_hour"] is not None
         day = f"read {row['as_of']}" if row["undated"] else (row["as_of"] or "")
-        # A question mark for what nobody has checked against the cloud's own list.
+        # A question mark marks prices that are not checked against the cloud's own list.
         mark = "" if row["verified"] or not known else " ?"
         price = row["usd_per_hour"] or Text("not known", "red")
         place = (row["stack"], row["pool"], row["machine"], row["capacity_type"])

@@ -1,4 +1,4 @@
-"""What `flexspot cost` prints of a Pulumi program for people, for programs, and for a comment on a pull request."""
+"""`flexspot cost` of a Pulumi program: its output for people, for programs, and for a comment on a pull request."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 SideT = TypeVar("SideT")
 
 MONTHS = ("as declared", "at most", "at least")
-"""The three months of a program: what it says at first, for 730 hours; every scaler at its most, for 744; every scaler at its least."""
+"""Headings of a program's three months: the declared state for 730 hours, all scalers at their maximum for 744, all at their minimum."""
 
 NOT_IN_IT = (
     "Linux at list prices; without free tiers, taxes, traffic, requests, licences, and what controllers of a cluster make by themselves."
@@ -41,29 +41,29 @@ NOT_IN_IT = (
 
 @dataclass(frozen=True)
 class ProgramReport:
-    """What there is to say of a program's cost on a day."""
+    """A program's cost on the day `today`."""
 
     cost: ProgramCost
     today: date
 
     @property
     def unbounded(self) -> bool:
-        """Whether the most is not all."""
+        """True if the maximum is not an upper bound."""
         return any(each.unbounded for each in self.cost.lines) or bool(self.cost.not_priced or self.cost.not_shown)
 
     @property
     def prices(self) -> list[PriceUsed]:
-        """The prices that the sums rest on, each source and day once."""
+        """The prices that the sums use, one per source and day."""
         found = {(each.source, each.as_of, each.spot): each for line in self.cost.lines for each in line.prices}
         return list(found.values())
 
     def old(self, price: PriceUsed) -> bool:
-        """Whether a price is too old to be taken for today's."""
+        """Return whether a price is outdated."""
         return (self.today - price.as_of).days > days_of(price)
 
 
 def months(figures: Figures) -> tuple[str, str, str]:
-    """The three figures in the order of MONTHS."""
+    """Return the three figures in the order of MONTHS."""
     return shown_usd(figures.expected_usd), shown_usd(figures.worst_usd), shown_usd(figures.floor_usd)
 
 
@@ -74,18 +74,18 @@ def _of_line(line: ResourceCost) -> tuple[str, str, str]:
 
 
 def what_of(line: ResourceCost) -> str:
-    """Of what and how much, with a mark where nobody has checked a price."""
+    """Return a resource's billed parts with their quantities, with a mark if a price is not checked."""
     return "; ".join(line.what) + ("" if all(each.verified for each in line.prices) else " (?)")
 
 
 def change_words(before: SideT | None, after: SideT | None, of: Callable[[SideT], str]) -> tuple[str, str]:
-    """Return what happened to a line, and of what or how much it was and is."""
-    told = "new" if before is None else "gone" if after is None else "changed"
-    return told, " → ".join(dict.fromkeys(of(side) for side in (before, after) if side is not None))
+    """Return the change of a line in a word, and its quantities before and after."""
+    state = "new" if before is None else "gone" if after is None else "changed"
+    return state, " → ".join(dict.fromkeys(of(side) for side in (before, after) if side is not None))
 
 
 def headline(report: ProgramReport) -> str:
-    """The sum and the change in one sentence."""
+    """Return the total and its change in one sentence."""
     cost = report.cost
     least = "" if cost.complete else "at least "
     changed = "" if cost.difference is None else f" ({change(cost.difference.expected_usd, 'no change')})"
@@ -97,7 +97,7 @@ def _hint(cost: ProgramCost) -> str:
 
 
 def show_program(report: ProgramReport) -> None:
-    """The sums first, then what a change moves, each resource, and what is left out."""
+    """Print the sums first, then the changes, all resources, and what is not included."""
     cost = report.cost
     _, most, least = months(cost.total)
     out.print(f"[bold]{escape(cost.name)}[/]: {headline(report)}")
@@ -127,26 +127,26 @@ _HEADINGS = ("resource", "type", "of what and how much", *MONTHS)
 
 
 def change_table(cost: ProgramCost) -> Table:
-    """Each resource whose cost changes: what happens to it, its name, of what it was and is, and what that adds."""
+    """Return a table of the resources with a change of cost: change, name, parts before and after, and difference."""
     rows: list[tuple[str, ...]] = []
     for each in cost.changes:
-        told, sides = change_words(each.before, each.after, what_of)
-        rows.append((told, each.name, sides, change(each.difference.expected_usd), change(each.difference.worst_usd)))
+        state, sides = change_words(each.before, each.after, what_of)
+        rows.append((state, each.name, sides, change(each.difference.expected_usd), change(each.difference.worst_usd)))
     return Table("what the change adds, USD a month", ("", "resource", "of what and how much", *MONTHS[:2]), rows, 3)
 
 
 def by_use(cost: ProgramCost) -> Iterator[tuple[str, str]]:
-    """What is billed by what is done with it, with the resource."""
+    """Yield the usage-based parts of the bill, with their resource."""
     return ((line.name, what) for line in cost.lines for what in line.by_use)
 
 
 def sources_table(prices: Iterable[PriceUsed]) -> Table:
-    """Where prices are from, of which day, and whether they are checked."""
+    """Return a table of price sources, with day and whether each is checked."""
     return Table("", ("as of", "checked", "source"), [(day_of(each), "yes" if each.verified else "no", each.source) for each in prices], 3)
 
 
 def program_data(report: ProgramReport) -> dict[str, Any]:
-    """The same as data."""
+    """Return the report as plain data."""
     cost = report.cost
     return {
         "stack": cost.name,
@@ -191,7 +191,7 @@ def _resource(line: ResourceCost, report: ProgramReport) -> dict[str, Any]:
 
 
 def program_markdown(report: ProgramReport) -> str:
-    """A comment: the sums in one line, what changes, and everything else folded away."""
+    """Return a comment: the sums in one line, the changes, and the rest collapsed."""
     return "\n".join(_comment(report)) + "\n"
 
 
@@ -212,7 +212,7 @@ def _comment(report: ProgramReport) -> Iterator[str]:
     used = [*by_use(cost)]
     yield from folded(f"{len(used)} things are billed by use", Table("", ("resource", "what"), used, 2))
     yield from folded("Where the prices are from", sources_table(report.prices))
-    yield f"<sub>{literal(NOT_IN_IT)} (?): nobody has checked the price against the cloud's own list.</sub>"
+    yield f"<sub>{literal(NOT_IN_IT)} (?): the price was not checked against the cloud's own list.</sub>"
 
 
 def show_cost_of_program(
@@ -223,7 +223,7 @@ def show_cost_of_program(
     region: str | None,
     form: str,
 ) -> None:
-    """The same of anybody's program, which has neither pools nor budgets."""
+    """Print the cost of any Pulumi program. It has neither pools nor budgets."""
     books = {cloud: prices_of(cloud) for cloud in Vendor}
     known = {each for cloud in Vendor for each in machine_list(cloud).regions} | {
         each for book in books.values() for _, each, _ in book.prices

@@ -1,4 +1,4 @@
-"""What `flexspot advise reserve` prints of a history: a table for people, JSON for programs."""
+"""`flexspot advise reserve`: how many machines to commit to, from a history or a given use."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from flexspot.capacity.values.quantities import as_decimal
 from flexspot.infra.cli.command_line import AsFormat, bad_usage, expect, option, with_options, write_whole
 from flexspot.infra.cli.console import Table, out, print_table, show, shown_usd
 from flexspot.infra.cli.money import machine_prices
-from flexspot.infra.cli.money.chargeback import PrometheusOptions, PrometheusSource, Step, no_node_known, own_prices, period_begun
+from flexspot.infra.cli.money.chargeback import PrometheusOptions, PrometheusSource, Step, elapsed_part, no_node_known, own_prices
 from flexspot.infra.cli.money.machine_prices import (
     ALL_PERCENT,
     OnDemandUsd,
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 
 def show_commitments(advice: CommitmentAdvice, notes: list[str], book: Callable[[Vendor], PriceBook], form: str) -> None:
-    """How far the history carries, the number of each machine, what is not known and at which price it would pay."""
+    """Print the history's extent, the number to commit to per machine, and unknown prices with the price from which committing pays off."""
     prices = [each for machine in advice.machines if (each := _prices(machine, book)) is not None]
     if form == "json":
         write_json(_data(advice, notes), *prices)
@@ -104,7 +104,7 @@ def _row(machine: MachineAdvice) -> tuple[str, ...]:
 
 
 def _dearer(other: CommittedLevel | None, best: CommittedLevel) -> str:
-    """By how much another number costs more."""
+    """Return the additional cost of another number of machines."""
     if other is None:
         return "-"
     usd, least = other.usd_a_month, best.usd_a_month
@@ -115,11 +115,11 @@ def _percent(share: Fraction) -> str:
     return f"{as_decimal(share * 100):.1f} %"
 
 
-_STEPS_TOLD = 6
+_STEPS_SHOWN = 6
 
 
 def _said(machine: MachineAdvice, advice: CommitmentAdvice) -> Iterator[str]:
-    """What a row has no place for."""
+    """Yield remarks for which a row has no room."""
     of, best = f"{machine.machine} in {machine.region}", machine.best
     if machine.unknown:
         yield f"not known: {' and '.join(machine.unknown)}."
@@ -134,13 +134,13 @@ def _said(machine: MachineAdvice, advice: CommitmentAdvice) -> Iterator[str]:
 
 
 def _steps(machine: MachineAdvice) -> Iterator[str]:
-    """Below which price how many machines pay; equal ones as one."""
+    """Yield the numbers of machines, and the price below which committing to each pays off. Equal numbers are one."""
     steps: dict[Fraction, int] = {share: node for node, share in enumerate(machine.use.shares, start=1)}
-    for share, nodes in list(steps.items())[:_STEPS_TOLD]:
+    for share, nodes in list(steps.items())[:_STEPS_SHOWN]:
         price = machine.pays_below_usd_per_hour(nodes)
-        told = "" if price is None else f", which is below {price:.4f} USD an hour"
-        yield f"committing to {nodes} pays at more than {_percent(1 - share)} off on-demand{told}"
-    if len(steps) > _STEPS_TOLD:
+        below = "" if price is None else f", which is below {price:.4f} USD an hour"
+        yield f"committing to {nodes} pays at more than {_percent(1 - share)} off on-demand{below}"
+    if len(steps) > _STEPS_SHOWN:
         yield "and more in JSON"
     if not steps:
         yield "none ran"
@@ -218,7 +218,7 @@ _DAY = 86_400
 _LONGEST_DAYS = 1100
 
 _ONLY_READING = ("month", "start", "end", "match", "header", "ca", "token_file", "token_env", "auth", "aws_region")
-"""Options that have an effect only where Prometheus is read."""
+"""Options that have an effect only if Prometheus is read."""
 
 
 @with_options("read", PrometheusOptions)
@@ -287,7 +287,7 @@ def reserve(
     else:
         now = int(time.time())
         whole = read.month is read.start is read.end is None
-        period = _last_days(days, now) if whole else period_begun(read.period(), now)
+        period = _last_days(days, now) if whole else elapsed_part(read.period(), now)
         found, discard = _measured(read.source(prometheus, step, now), period, write_history)
     book = own_prices(prices_file)
     advice = advise_commitments(_of(found, machine, region), book, terms)
@@ -306,7 +306,7 @@ def _terms(years: int, reserved_usd: Decimal | None, discount: Decimal | None, o
 
 
 def _by_use(one: tuple[str, str], used: Path | tuple[int, int], prices_file: Path | None, terms: Terms, form: str) -> None:
-    """Of `one` machine in a region; `used` is a file, or so many nodes for so many hours a month."""
+    """Print the advice for `one`, a machine in a region. `used` is a file, or a pair: a number of nodes, and their hours a month."""
     prices = prices_of_machine(machine_prices.cloud_of(one[0]), *one, prices_file, on_demand_usd=terms.on_demand_usd_per_hour)
     list_price, off = prices.on_demand_usd_per_hour, terms.discount_percent
     reserved = terms.committed_usd_per_hour or prices.reserved_usd_per_hour if off is None else list_price * (1 - off / 100)
@@ -324,7 +324,7 @@ def _by_use(one: tuple[str, str], used: Path | tuple[int, int], prices_file: Pat
 
 
 def _last_days(days: int, now: int) -> Period:
-    # From midnight on, so that the same command goes on where it was interrupted.
+    # From midnight on, so that the same command continues where it was interrupted.
     first = now - now % _DAY - days * _DAY
     return Period(first, now, f"{datetime.fromtimestamp(first, UTC):%Y-%m-%d} until now", "UTC")
 
@@ -342,7 +342,7 @@ def _measured(source: PrometheusSource, period: Period, write_to: Path | None) -
 
 
 def _of(found: MachineHours, machine: str | None, region: str | None) -> MachineHours:
-    """The same history of one machine, one region, or both. Raises ExplainedError where there is nothing of it."""
+    """Return the part of the history for one machine, one region, or both. Raises ExplainedError if it is empty."""
     nodes = {kind: each for kind, each in found.nodes.items() if machine in {None, kind.machine} and region in {None, kind.region}}
     if not nodes:
         there = ", ".join(sorted({f"{kind.machine} in {kind.region}" for kind in found.nodes}))
@@ -351,7 +351,7 @@ def _of(found: MachineHours, machine: str | None, region: str | None) -> Machine
 
 
 def _show_reservation(advice: ReservationAdvice, hours: int, form: str, prices: MachinePrices) -> None:
-    """Show the best number of nodes between none and the peak."""
+    """Print the best number of nodes, next to none and the peak."""
     levels = {"none": advice.none, "best": advice.best, "peak": advice.peak}
     if form == "json":
         data = {

@@ -14,7 +14,7 @@ from flexspot.capacity.chargeback.bills.gcp import FAMILY
 from flexspot.capacity.chargeback.reconciling import Reason
 from flexspot.capacity.chargeback.saved_report import read_report, read_teams, trend_of
 from flexspot.capacity.values.shown_text import spreadsheet_cell
-from flexspot.infra.cli.command_line import ReportFormat, bad_usage, expect, option, print_as, saved_report, told
+from flexspot.infra.cli.command_line import ReportFormat, bad_usage, expect, option, print_as, reason_of, saved_report
 from flexspot.infra.cli.console import Table, TabularReport, as_csv, as_json
 from flexspot.infra.cli.money.chargeback_formats import utc
 from flexspot.infra.cli.money.machine_prices import ALL_PERCENT, number_option
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from flexspot.capacity.chargeback.saved_report import MonthOf, ReportedMonth, Row, Trend
 
 
-_OTHERS_TOLD = 40
+_OTHERS_SHOWN = 40
 
 
 def reconcile_json(found: Reconciliation, percent: Decimal) -> str:
-    """Everything, as one object."""
+    """Return the whole reconciliation as JSON."""
     written: dict[str, Any] = {
         "period": found.name,
         "currency": "USD",
@@ -79,7 +79,7 @@ def reconcile_json(found: Reconciliation, percent: Decimal) -> str:
 
 
 def reconcile_csv(found: Reconciliation) -> str:
-    """The report's amounts and every difference, a row each: `usd` sums to the bill."""
+    """Return CSV with the report's amounts and all differences, a row each. `usd` sums to the bill."""
     period = spreadsheet_cell(found.name)
     rows: list[tuple[str, ...]] = [("period", "cloud", "region", "machine", "bought_as", "what", "reason", "explained", "usd")]
     for line in found.lines:
@@ -93,7 +93,7 @@ def reconcile_csv(found: Reconciliation) -> str:
 
 
 def reconciliation(found: Reconciliation, percent: Decimal) -> TabularReport:
-    """Sums first, then why, then machine by machine, and what else is on the bill."""
+    """Return the sums first, then the reasons, the machines, and other lines of the bill."""
     return TabularReport(f"Chargeback {found.name} and the bill", [*_tables(found)], found.notes, sums=[*_summary(found, percent)])
 
 
@@ -114,8 +114,8 @@ def _tables(found: Reconciliation) -> Iterator[Table]:
         yield Table("by machine", headings, tuple(map(_machine_row, found.lines)), 2, ends_in_text=True)
     if found.others:
         dearest = sorted(found.others, key=lambda each: -abs(each.usd))
-        rows = [(each.cloud, each.reason.value, each.what, f"{each.rows:,}", _signed(each.usd)) for each in dearest[:_OTHERS_TOLD]]
-        if left := dearest[_OTHERS_TOLD:]:
+        rows = [(each.cloud, each.reason.value, each.what, f"{each.rows:,}", _signed(each.usd)) for each in dearest[:_OTHERS_SHOWN]]
+        if left := dearest[_OTHERS_SHOWN:]:
             rows.append(("", "", f"{len(left):,} more, all in json and csv", "", _signed(sum(each.usd for each in left))))
         yield Table("else on the bill", ("cloud", "why", "what", "rows", "USD"), tuple(rows), 3)
 
@@ -159,7 +159,7 @@ def _yes(reason: Reason) -> str:
 
 
 TOLERANCE_PERCENT = Decimal(2)
-"""What may stay unexplained. A node of an hour that is seen for a minute less is 2 % off."""
+"""Default share of the report that may stay unexplained. A node that is seen one minute less in an hour is 2 % off."""
 
 
 def reconcile(
@@ -216,13 +216,13 @@ def _bill(paths: list[Path], month: ReportedMonth) -> Bill:
             raise bad_usage(
                 f"the bill {path} cannot be used.",
                 "export it again as docs/guides/chargeback.md says; nothing of it was compared.",
-                evidence=(told(error),),
+                evidence=(reason_of(error),),
             ) from error
     return bill
 
 
 def trend_json(trend: Trend) -> str:
-    """Everything, as one object."""
+    """Return the whole trend as JSON."""
     data = {
         "currency": "USD",
         "complete": trend.complete,
@@ -259,7 +259,7 @@ def _team_data(trend: Trend, row: Row) -> dict[str, Any]:
 
 
 def trend_document(trend: Trend) -> TabularReport:
-    """Tables, then what must be known."""
+    """Return the tables, then the remarks."""
     first, last = trend.months[0].month, trend.months[-1].month
     title = f"Chargeback {first.name} to {last.name} ({last.timezone}), USD of nodes"
     return TabularReport(title, [*_trend_tables(trend)], [*_to_be_known(trend)])

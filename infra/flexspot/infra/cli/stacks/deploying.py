@@ -1,4 +1,4 @@
-"""`flexspot up`, `preview`, `destroy`, and what deployed stacks give: how a stack is reached, its cost, what a person is asked before."""
+"""`flexspot up`, `preview`, `destroy` and what deployed stacks output, with the stack's access, its cost and questions to the user."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ Lab = Annotated[str, option("--lab", "The lab that a `cloud: local` stack is dep
 def stacks(lab: Lab = "default", form: AsFormat = "text") -> None:
     """List the project's stacks: cloud, environment, and what is deployed.
 
-    Asks no cloud: what is deployed is known of stacks whose state is in files, as of those in a lab.
+    Asks no cloud. Deployed resources are known only for stacks whose state is in files, such as those in a lab.
     """
     project = project_here()
     found = [_described(project, name, lab) for name in project.stack_names()]
@@ -63,7 +63,10 @@ def stacks(lab: Lab = "default", form: AsFormat = "text") -> None:
 
 
 def _described(project: Project, name: str, lab: str) -> dict[str, Any]:
-    """A stack as its file and its state describe it; null where a file has problems, and where only a backend elsewhere knows."""
+    """Return a stack's description from its file and state.
+
+    Values are null if the file has problems, or if only a remote backend knows them.
+    """
     try:
         settings = read_stack_file(project.stack_file(name))
     except SettingsError as error:
@@ -106,7 +109,7 @@ def outputs(stack: Stack, lab: Lab = "default", form: AsFormat = "text") -> None
 def kubeconfig(stack: Stack, lab: Lab = "default") -> None:
     """Print how kubectl reaches a deployed stack.
 
-    In a lab that is the path of its kubeconfig, on GKE and EKS the command that adds the cluster to yours.
+    In a lab, this is the path of its kubeconfig; on GKE and EKS, the command that adds the cluster to yours.
     """
     found = _outputs(stack, lab)
     way = found.get("kubeconfig") or found.get("credentials_command")
@@ -124,7 +127,7 @@ def _outputs(stack: str, lab: str) -> dict[str, Any]:
 
 
 def deployable(stack: str) -> StackPlan:
-    """The settings of a stack and their plan. Raises ExplainedError without the SDK that its program needs, and what `planned` raises."""
+    """Return a stack's settings and plan. Raises ExplainedError if the SDK of its program is missing, and the errors of `planned`."""
     found = planned(stack)
     if isinstance(found.settings, EksSettings | GkeSettings):
         require(f"pulumi_{VOCABULARIES[found.settings.cloud].catalog}")
@@ -133,7 +136,7 @@ def deployable(stack: str) -> StackPlan:
 
 @contextmanager
 def stack_run(stack: str, found: StackPlan, lab: str) -> Generator[StackRun]:
-    """The stack, checked, with everything that the engine needs to run over it."""
+    """Yield the checked stack with everything that the engine needs to run it."""
     settings = found.settings
     with ExitStack() as resources:
         if isinstance(settings, EksSettings | GkeSettings):
@@ -148,7 +151,7 @@ def stack_run(stack: str, found: StackPlan, lab: str) -> Generator[StackRun]:
 
 @contextmanager
 def offline_run(stack: str) -> Generator[StackRun]:
-    """The stack over offline providers, with a backend that is thrown away afterwards."""
+    """Yield the stack with offline providers and a temporary backend."""
     from flexspot.infra.deployment.engine import StackRun  # noqa: PLC0415
     from flexspot.lab.engine import offline_engine  # noqa: PLC0415
 
@@ -161,7 +164,7 @@ def offline_run(stack: str) -> Generator[StackRun]:
 
 
 def ready_engine() -> Tools:
-    """The engine alone: an offline preview needs none of the lab's other programs."""
+    """Return the engine alone. An offline preview needs no other program of the lab."""
     from flexspot.lab.tools.build import family_named  # noqa: PLC0415
 
     return ready_tools((family_named("pulumi"),))
@@ -173,7 +176,7 @@ def _say(notes: tuple[str, ...]) -> None:
 
 
 def _local_run(stack: str, lab: str, resources: ExitStack) -> StackRun:
-    """A run against a lab: its state is kept with the lab's own, so that neither outlives the other."""
+    """Return a run in a lab. Its state is kept with the lab's own, so that neither outlives the other."""
     from flexspot.infra.declaring.program import KUBECONFIG_VARIABLE  # noqa: PLC0415
     from flexspot.infra.deployment.engine import StackRun  # noqa: PLC0415
     from flexspot.lab.control_plane import LabControlPlane  # noqa: PLC0415
@@ -181,7 +184,7 @@ def _local_run(stack: str, lab: str, resources: ExitStack) -> StackRun:
 
     home = lab_home(lab)
     control_plane = LabControlPlane(home)
-    # Before the tools: without them in the cache, they are compiled for minutes.
+    # Before the tools, which are compiled for minutes if they are not in the cache.
     control_plane.require_made()
     tools = ready_tools()
     control_plane.require_running(tools)
@@ -196,16 +199,16 @@ _MONTHLY_COST = "flexspot:index:MonthlyCost"
 
 
 class DeployedCost:
-    """What was worked out for the stack when it was last deployed: its resource `monthly-cost`, as the engine's events have it.
+    """Cost at the stack's last deployment, read from its resource `monthly-cost` in the engine's events.
 
-    `usd` has amounts by the names of SpendingArgs; it is empty where nothing was deployed.
+    `usd` has amounts by the names of SpendingArgs. It is empty if nothing was deployed.
     """
 
     def __init__(self) -> None:
         self.usd: dict[str, Decimal] = {}
 
     def hear(self, event: EngineEvent) -> None:
-        """Takes note of one event of the engine."""
+        """Read one event of the engine."""
         step = event.resource_pre_event
         old = None if step is None else step.metadata.old
         if old is None or old.type != _MONTHLY_COST:
@@ -215,12 +218,15 @@ class DeployedCost:
             try:
                 self.usd[name] = Decimal(str(spending[name]))
             except (KeyError, InvalidOperation):
-                # Deployed by a version that wrote it in another way: then no change is told.
+                # Written in another format by another version. No change is shown then.
                 continue
 
 
 def show_cost_line(planned: StackPlan, deployed: DeployedCost | None = None) -> None:
-    """What the stack costs a month, in one line, and what was deployed did; nothing for a lab, whose nodes are fake."""
+    """Print the stack's monthly cost in one line, with the change since the last deployment.
+
+    Prints nothing for a lab, whose nodes are fake.
+    """
     if not isinstance(planned.settings, EksSettings | GkeSettings):
         return
     cost = plan_cost(costed(planned.plan), planned.prices, shipped_use())
@@ -232,15 +238,15 @@ def show_cost_line(planned: StackPlan, deployed: DeployedCost | None = None) -> 
 
 
 def _more(now: Decimal, before: Decimal | None) -> str:
-    """What is added to what is deployed, prices being those of their days."""
+    """Return the change since the last deployment. Both sides use the prices of their own day."""
     return "" if before is None else f" ({change(now - before, 'no change')})"
 
 
 _ROWS = 40
 
 
-def require_somebody_to_ask(command: str, *, yes: bool) -> None:
-    """Raises ExplainedError (bad usage) where a question could not be answered: without a terminal and without --yes."""
+def require_terminal(command: str, *, yes: bool) -> None:
+    """Raise ExplainedError (bad usage) if no question can be answered: there is no terminal and no --yes."""
     if not yes and not sys.stdin.isatty():
         raise bad_usage(
             f"`flexspot {command}` asks before it changes anything, and there is no terminal to answer at. No state was opened.",
@@ -249,16 +255,19 @@ def require_somebody_to_ask(command: str, *, yes: bool) -> None:
 
 
 def ask(question: str, *, yes: bool) -> None:
-    """Goes on when the answer is yes. Raises ExplainedError (exit code 1) when it is no."""
+    """Continue if the answer is yes. Raises ExplainedError (exit code 1) if it is no."""
     if not yes and not typer.confirm(question, default=False):
         raise ExplainedError("the answer was no; nothing was changed.", "run the same command again when it should be.")
 
 
-def told_answers(made: Sequence[str] | None, not_made: Sequence[str] | None) -> dict[str, str | None]:
-    """A person's answers about resources that an interrupted run may have created: ids by URN, None for those that do not exist."""
+def given_answers(made: Sequence[str] | None, not_made: Sequence[str] | None) -> dict[str, str | None]:
+    """Return the user's answers about resources that an interrupted run may have created.
+
+    Each URN has the resource's id, or None if it does not exist.
+    """
     given: dict[str, str | None] = dict.fromkeys(not_made or [])
     for each in made or []:
-        # An id may have a `=` in it, a URN has none.
+        # An id may contain a `=`, a URN does not.
         urn, sign, identity = each.partition("=")
         if not (sign and identity):
             raise bad_usage(f"--made {each} has no id.", "write --made URN=ID, as in the message that asked for it.")
@@ -269,7 +278,7 @@ def told_answers(made: Sequence[str] | None, not_made: Sequence[str] | None) -> 
 
 
 def show_drift(found: Sequence[Drift], consequence: str) -> None:
-    """What was changed by hand, as a table; nothing when nothing was."""
+    """Print a table of manual changes, or nothing if there are none."""
     if not found:
         return
     rows = [(each.resource, each.path, each.deployed, each.found) for each in found[:_ROWS]]
@@ -280,7 +289,7 @@ def show_drift(found: Sequence[Drift], consequence: str) -> None:
 
 
 def show_losses(found: Sequence[Loss]) -> None:
-    """What would go that holds something, in words; nothing when nothing would."""
+    """Print the deletions that lose data or work, or nothing if there are none."""
     if found:
         out.print("[bold red]This deletes what holds data or work:[/]")
         for line in losses.summary_lines(found):
@@ -288,7 +297,7 @@ def show_losses(found: Sequence[Loss]) -> None:
 
 
 def show_doubts(found: Sequence[Refusal]) -> None:
-    """What a cloud may refuse or leave undone, and what to do instead; nothing when nothing is in doubt."""
+    """Print changes that a cloud may refuse or leave undone, with what to do instead."""
     for each in found:
         if not each.certain:
             out.print(f"[bold yellow]Not certain:[/] {escape(each.words)}")
@@ -349,11 +358,11 @@ def preview(
         raise bad_usage("--write-state without --refresh has nothing to write.", "add --refresh, or remove --write-state.")
     if (made or not_made) and not write_state:
         raise bad_usage("--made and --not-made change the state, and a preview leaves it as it is.", "add --refresh --write-state.")
-    found, heard, answers = deployable(stack), Heard(), told_answers(made, not_made)
+    found, heard, answers = deployable(stack), Heard(), given_answers(made, not_made)
     with offline_run(stack) if offline else stack_run(stack, found, lab) as run:
         if write_state:
-            run.settle(_tell, answers)
-            run.refresh(_tell, color=out.is_terminal, hear=heard.drifts.hear)
+            run.settle(_print_line, answers)
+            run.refresh(_print_line, color=out.is_terminal, hear=heard.drifts.hear)
         counts = _previewed(run, found, heard, plan_out=plan_out, refresh=refresh and not write_state)
         show_drift(heard.drifts.found, "`up` would change it back")
         show_losses(heard.losses.found)
@@ -382,16 +391,16 @@ def up(
 ) -> None:
     """Deploy a stack; a violated policy stops it with exit code 1. Shows what would change and asks before it changes anything.
 
-    In production, nothing that holds data or work is replaced unless --allow-replace names it: no cluster, network, pool, bucket or
-    team storage. No run starts that the cloud is known to refuse halfway, unless --try-refused names the rule.
+    In production, clusters, networks, pools, buckets and team storage hold data or work. They are replaced only if --allow-replace names
+    them. A run that the cloud is known to refuse halfway starts only if --try-refused names the rule.
     """
     check_permissions(allow_replace or ())
     check_tried(try_refused or ())
-    require_somebody_to_ask("up", yes=yes)
+    require_terminal("up", yes=yes)
     found, heard = deployable(stack), Heard()
-    answers = told_answers(made, not_made)
+    answers = given_answers(made, not_made)
     with stack_run(stack, found, lab) as run:
-        run.settle(_tell, answers)
+        run.settle(_print_line, answers)
         counts = _previewed(run, found, heard, refresh=refresh)
         show_drift(heard.drifts.found, "it is changed back")
         show_losses(heard.losses.found)
@@ -402,37 +411,37 @@ def up(
         show_cost_line(found, heard.cost)
         if _changes(counts) or heard.drifts.found:
             ask(f"Deploy this to stack {stack}?", yes=yes)
-        _show(run.up(_tell, color=out.is_terminal, refresh=refresh), "were")
+        _show(run.up(_print_line, color=out.is_terminal, refresh=refresh), "were")
     if found.plan.cloud is Platform.LOCAL:
         show_next_steps(lab_home(lab))
 
 
 def destroy(stack: Stack, lab: Lab = "default", yes: Yes = False, made: Made = None, not_made: NotMade = None) -> None:
     """Delete every resource of a stack. Shows what would be deleted and asks before it deletes anything."""
-    require_somebody_to_ask("destroy", yes=yes)
-    answers = told_answers(made, not_made)
+    require_terminal("destroy", yes=yes)
+    answers = given_answers(made, not_made)
     with stack_run(stack, planned(stack), lab) as run:
-        run.settle(_tell, answers)
-        counts = run.preview_destroy(_tell, color=out.is_terminal)
+        run.settle(_print_line, answers)
+        counts = run.preview_destroy(_print_line, color=out.is_terminal)
         _show(counts, "would be")
         if _changes(counts):
             ask(f"Delete all this of stack {stack}? What is in it is lost.", yes=yes)
-        _show(run.destroy(_tell, color=out.is_terminal), "were")
+        _show(run.destroy(_print_line, color=out.is_terminal), "were")
 
 
 class Heard:
-    """What is asked of a preview besides its counts: what was changed by hand, what goes, what a cloud refuses, and what was paid."""
+    """Findings from a preview's events: manual changes, losses, refusals of the cloud, and the cost at the last deployment."""
 
     def __init__(self) -> None:
         self.drifts, self.losses, self.api, self.cost = Drifts(), Losses(), ApiRefusals(), DeployedCost()
 
     def hear(self, event: EngineEvent) -> None:
-        """Takes note of one event of the engine."""
+        """Read one event of the engine."""
         for each in (self.drifts, self.losses, self.api, self.cost):
             each.hear(event)
 
     def refusals(self, found: StackPlan, allowed: Sequence[str] = (), tried: Sequence[str] = ()) -> Iterator[ExplainedError]:
-        """Why `up` does not do what was previewed; nothing where it may."""
+        """Yield the reasons why `up` would refuse what was previewed."""
         production = is_production(found.settings.environment)
         for refused in (api_refusals.refusal(self.api.found, tried), losses.refusal(self.losses.found, allowed, production=production)):
             if refused is not None:
@@ -440,9 +449,10 @@ class Heard:
 
 
 def _previewed(run: StackRun, found: StackPlan, heard: Heard, *, plan_out: Path | None = None, refresh: bool) -> Mapping[str, int]:
-    """A preview; its plan is written for `flexspot cost` even when a policy refuses it, because the cost may be the reason.
+    """Preview the stack, and return the counts.
 
-    Where it fails for what is protected, what would have gone is told before that.
+    The plan is written for `flexspot cost` even if a policy refuses it, because the cost may be the reason. If the preview fails on a
+    protected resource, the losses are printed first.
     """
     from flexspot.infra.declaring.program import PlannedResources, write_plan_file  # noqa: PLC0415
 
@@ -453,7 +463,7 @@ def _previewed(run: StackRun, found: StackPlan, heard: Heard, *, plan_out: Path 
         heard.hear(event)
 
     try:
-        return run.preview(_tell, color=out.is_terminal, hear=hear, refresh=refresh)
+        return run.preview(_print_line, color=out.is_terminal, hear=hear, refresh=refresh)
     except ExplainedError:
         show_losses(heard.losses.found)
         raise
@@ -463,12 +473,12 @@ def _previewed(run: StackRun, found: StackPlan, heard: Heard, *, plan_out: Path 
             write_plan_file(plan_out, run.stack, found, resources, None if own_prices is None else project_here().stacks / own_prices)
 
 
-_LOOKED_AT = re.compile(r"^ ?~ +\S+ \S+ refresh(ing)?( \(.*\))?$")
-"""The lines that the engine prints for each resource that it reads: two for each, without information."""
+_REFRESHED = re.compile(r"^ ?~ +\S+ \S+ refresh(ing)?( \(.*\))?$")
+"""Lines that the engine prints for each resource that it reads: two for each, without information."""
 
 
-def _tell(line: str) -> None:
-    if _LOOKED_AT.match(line.rstrip()):
+def _print_line(line: str) -> None:
+    if _REFRESHED.match(line.rstrip()):
         return
     sys.stdout.write(line if line.endswith("\n") else f"{line}\n")
     sys.stdout.flush()
@@ -482,5 +492,5 @@ def _changes(changes: Mapping[str, int]) -> bool:
 
 
 def _show(changes: Mapping[str, int], verb: str) -> None:
-    told = [f"{count} {verb} {_WORDS[kind]}" for kind, count in changes.items() if kind in _WORDS and count]
-    out.print(", ".join(told) if told else "no change.")
+    counts = [f"{count} {verb} {_WORDS[kind]}" for kind, count in changes.items() if kind in _WORDS and count]
+    out.print(", ".join(counts) if counts else "no change.")

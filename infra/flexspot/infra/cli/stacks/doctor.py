@@ -1,4 +1,4 @@
-"""`flexspot doctor`: purposes, the pieces that each needs, and how it stands with them."""
+"""`flexspot doctor`: purposes, the pieces that each needs, and their state."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 
 class PieceStanding(StrEnum):
-    """How it stands with a piece, from good to bad; a purpose stands as the worst of its pieces."""
+    """State of a piece, from good to bad. A purpose has the worst state of its pieces."""
 
     HERE = "here"
     BUILT = "built when needed"
@@ -57,12 +57,14 @@ class PieceStanding(StrEnum):
 
 @dataclass(frozen=True)
 class Piece:
-    """Something that a purpose needs. `said` is what was found, `remedy` the next step where it is missing."""
+    """Something that a purpose needs."""
 
     name: str
     standing: PieceStanding
     said: str
+    """A description of what was found."""
     remedy: str = ""
+    """The next step if the piece is missing."""
 
 
 def _missing(name: str, said: str, remedy: str) -> Piece:
@@ -70,7 +72,7 @@ def _missing(name: str, said: str, remedy: str) -> Piece:
 
 
 class Purpose(StrEnum):
-    """What people do with Flexspot, from what needs least to what needs most."""
+    """Uses of Flexspot, from the fewest to the most requirements."""
 
     SETTINGS = "settings"
     PREVIEW = "preview"
@@ -90,22 +92,22 @@ _PURPOSES = {
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """A purpose and all that it needs."""
+    """A purpose and everything that it needs."""
 
     purpose: Purpose
     pieces: tuple[Piece, ...]
 
     @property
     def standing(self) -> PieceStanding:
-        """The worst of the pieces."""
+        """The worst state of the pieces."""
         return max((each.standing for each in self.pieces), key=list(PieceStanding).index)
 
 
 def diagnoses(*, ask: bool) -> list[Diagnosis]:
-    """What every purpose has on this machine.
+    """Return a diagnosis of every purpose on this machine.
 
-    With `ask`, the clouds of the project's stacks are asked whose the credentials are, and the backend is looked at; otherwise nothing
-    goes over the network.
+    With `ask`, the clouds of the project's stacks report the owner of the credentials, and the backend is read. Otherwise the network is
+    not used.
     """
     stacks: _Stacks = {}
     try:
@@ -126,7 +128,7 @@ def diagnoses(*, ask: bool) -> list[Diagnosis]:
 
 
 def _checked(project: Project, stack: str) -> PlatformSettings | tuple[str, ...]:
-    """The settings of a stack file, or what is wrong with them."""
+    """Return the settings of a stack file, or its problems."""
     try:
         return checked_stack(project.stack_file(stack)).settings
     except SettingsError as error:
@@ -151,7 +153,7 @@ def _settings(project: Project, stacks: _Stacks) -> Iterator[Piece]:
 
 
 def _go() -> tuple[str | None, bool]:
-    """Return the version of Go on PATH, None without one, and whether it fetches a later one by itself."""
+    """Return the version of Go on PATH (None without one), and whether it fetches a later version by itself."""
     path = shutil.which("go")
     if path is None:
         return None, False
@@ -168,7 +170,7 @@ def _go() -> tuple[str | None, bool]:
 
 
 def _built(name: str, wanted: Sequence[Family], links_to: str, go: tuple[str | None, bool]) -> Piece:
-    """How it stands with programs that are built from source, whose pieces are named together."""
+    """Return one piece for all `wanted` programs, which are built from source."""
     from flexspot.lab.tools.build import tool_cache  # noqa: PLC0415
 
     (version, fetches), cache = go, tool_cache()
@@ -191,7 +193,10 @@ def _built(name: str, wanted: Sequence[Family], links_to: str, go: tuple[str | N
 
 
 _ROOM_TO_BUILD = 10 * 2**30
-"""Bytes that Go's caches and the programs may take together, as the error for a full disk says (flexspot/lab/tools/build.py)."""
+"""Bytes that Go's caches and the programs may take together.
+
+The error for a full disk has the same figure (flexspot/lab/tools/build.py).
+"""
 
 _BUILD_NOW = "flexspot lab tools"
 
@@ -201,19 +206,19 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 
 def room_in(folder: Path) -> int:
-    """Bytes that are free on the disk of a folder, which need not be there yet."""
+    """Return the free bytes on the disk of a folder. The folder may not exist yet."""
     return shutil.disk_usage(next(each for each in (folder, *folder.parents) if each.is_dir())).free
 
 
 def _libraries(libraries: Mapping[str, str]) -> Iterator[Piece]:
-    """The libraries, each with its extra, that are not installed."""
+    """Yield the libraries that are not installed, each with its extra."""
     for library, extra in libraries.items():
         if not _can_be_imported(library):
             yield _missing("library", f"{library} is not installed", install(extra))
 
 
 def _engine(found: CommandLine | None, go: tuple[str | None, bool]) -> Piece:
-    """The engine: the official one where it fits, else one that is built."""
+    """Return the engine: the official one if its version fits, or one that is built."""
     if found is not None and found.fits:
         return Piece("pulumi", PieceStanding.HERE, f"{found.version} at {found.path}; nothing is built for a preview")
     from flexspot.lab.tools.build import family_named  # noqa: PLC0415
@@ -243,7 +248,7 @@ def _lab(found: CommandLine | None, go: tuple[str | None, bool]) -> Iterator[Pie
 
 _PLATFORM_LIBRARIES = {"pulumi": "platform"}
 _LIBRARIES = {Platform.GKE: {"pulumi_gcp": "gke", "google.auth": "gke"}, Platform.EKS: {"pulumi_aws": "eks", "boto3": "eks"}}
-"""By cloud: the libraries that its stacks are declared and its credentials are looked at with, and the extra that brings them."""
+"""By cloud: libraries that declare its stacks and check its credentials, with the extra that installs them."""
 
 
 def _cloud(cloud: Platform, found: CommandLine | None, stacks: _Stacks, *, ask: bool) -> Iterator[Piece]:
@@ -263,14 +268,14 @@ def _can_be_imported(library: str) -> bool:
     try:
         return find_spec(library) is not None
     except ModuleNotFoundError:
-        # What it is part of is not there either.
+        # The parent package is not installed either.
         return False
 
 
 def _credentials(stack: str, settings: GkeSettings | EksSettings, found: CommandLine | None, *, ask: bool) -> Piece:
     name = f"credentials of {stack}"
     if not ask:
-        return Piece(name, PieceStanding.NOT_ASKED, "nobody was asked whose they are", "flexspot doctor --ask")
+        return Piece(name, PieceStanding.NOT_ASKED, "their owner was not looked up", "flexspot doctor --ask")
     try:
         access = require_access(stack, settings)
         said = f"{access.identity}, to {access.place}"
@@ -289,7 +294,7 @@ _LOOKS = {
     PieceStanding.NOT_ASKED: ("?", "yellow"),
     PieceStanding.MISSING: ("✗", "red"),
 }
-"""By standing: its mark and its colour."""
+"""Mark and colour of each state."""
 
 
 def doctor(

@@ -1,4 +1,4 @@
-"""`flexspot import`: a stack file out of a Terraform state, or of a cluster that runs. It writes nothing but the files it is told."""
+"""`flexspot import`: a stack file from a Terraform state or a running cluster. It writes only the files that the options name."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _STDIN: Final = "-"
 
 CLOUD_IDS, CLUSTER_IDS = "import-cloud.json", "import-cluster.json"
-"""Files for `pulumi import --file`: of resources in the cloud, and of objects in the cluster."""
+"""Files for `pulumi import --file`: resources in the cloud, and objects in the cluster."""
 
 
 def import_stack(
@@ -57,8 +57,8 @@ def import_stack(
 ) -> None:
     """Propose a stack file for what already runs, from a Terraform state, a cluster, or both.
 
-    Guesses are marked. What it cannot map, and what `settings check` refuses, is listed with what to do. It changes
-    nothing in the cloud or cluster, and reads nothing that the state marks as sensitive. Exit code 2: it found nothing to make a stack of.
+    Guesses are marked. It lists what it cannot map and what `settings check` refuses, with what to do. It changes nothing in the cloud or
+    cluster, and does not read values that the state marks as sensitive. Exit code 2: it found nothing to make a stack of.
     """
     lists = cluster_too or kubeconfig is not None or context is not None
     if state is None and not lists:
@@ -81,7 +81,7 @@ def import_stack(
         sys.stdout.write(json.dumps(_data(stack, proposal, adopted, text), indent=2) + "\n")
         return
     if out_file is None:
-        # The stack file alone, so that it can be sent into a file; what is said of it goes beside.
+        # Only the stack file goes to standard output, so that it can be redirected into a file. The report goes to standard error.
         sys.stdout.write(text)
     _report(proposal, adopted, out_file, [str((ids or Path()) / name) for name in files], stack)
 
@@ -131,7 +131,7 @@ def _content(state: str) -> bytes:
 
 
 def _project() -> str:
-    """The name of the project here, which URNs begin with; flexspot where there is none."""
+    """Return the name of this project, which URNs begin with; flexspot if there is no project."""
     try:
         return project_here().name
     except ExplainedError:

@@ -1,4 +1,4 @@
-"""`flexspot init`: a project in a folder, asked for or told by options."""
+"""`flexspot init`: create a project in a folder, from options and answers."""
 
 from __future__ import annotations
 
@@ -68,13 +68,13 @@ def init(
     refuse_what_is_there(place, usual_files(ci))
     ask = Questions(asks=sys.stdin.isatty() and not yes)
     chosen = Platform(ask.answer("--cloud", "Which cloud (gke, eks, local)", cloud, _checked_cloud))
-    told = (account, prod_account, region, zone, machine, dev_gpus, prod_gpus, cidr)
-    options = zip((*parts.OF_THE_CLOUDS, *parts.OF_EKS), told, strict=True)
+    values = (account, prod_account, region, zone, machine, dev_gpus, prod_gpus, cidr)
+    options = zip((*parts.OF_THE_CLOUDS, *parts.OF_EKS), values, strict=True)
     parts.refuse_options_of_others(chosen, [option for option, value in options if value is not None])
     called = ask.answer("--name", "Name of the project", name, parts.checked_name, _default_name(place))
-    responsible = ask.answer("--owner", "Who answers for it (a team's name)", owner, parts.checked_owner)
+    responsible = ask.answer("--owner", "Owner (a team's name)", owner, parts.checked_owner)
     teams = parts.checked_teams(
-        team or [ask.answer("--team", "Teams, with commas between", None, lambda told: ",".join(parts.checked_teams([told])))]
+        team or [ask.answer("--team", "Teams, separated by commas", None, lambda answer: ",".join(parts.checked_teams([answer])))]
     )
     found = parts.Answers(cloud=chosen, name=called, owner=responsible, teams=teams, host=ci)
     if chosen is not Platform.LOCAL:
@@ -84,7 +84,7 @@ def init(
 
 
 def _default_name(place: Path) -> str:
-    """The folder's, as far as Pulumi takes it."""
+    """Return the folder's name without characters that Pulumi refuses."""
     return re.sub(r"[^A-Za-z0-9_.-]+", "-", place.name).strip("-.")[:100].rstrip("-.") or "platform"
 
 
@@ -100,20 +100,20 @@ def _in_cloud(
 ) -> Answers:
     cloud = found.cloud
     what = "Google Cloud project" if cloud is Platform.GKE else "Number of the AWS account"
-    account = ask.answer("--account", f"{what} of development", accounts[0], lambda told: parts.checked_account(cloud, told))
+    account = ask.answer("--account", f"{what} of development", accounts[0], lambda answer: parts.checked_account(cloud, answer))
     prod_account = ask.answer(
         "--prod-account",
         f"{what} of production",
         accounts[1],
-        lambda told: parts.checked_prod_account(cloud, told, account),
+        lambda answer: parts.checked_prod_account(cloud, answer, account),
         account if cloud is Platform.EKS else None,
     )
-    where = ask.answer("--region", "Region", region, lambda told: parts.checked_region(cloud, told), parts.REGIONS[cloud])
+    where = ask.answer("--region", "Region", region, lambda answer: parts.checked_region(cloud, answer), parts.REGIONS[cloud])
     named = parts.named_zones(cloud, where, zones)
 
-    def checked_machine(told: str) -> str:
-        parts.zones_with(cloud, where, parts.checked_machine(cloud, told), named)
-        return told
+    def checked_machine(answer: str) -> str:
+        parts.zones_with(cloud, where, parts.checked_machine(cloud, answer), named)
+        return answer
 
     kind = ask.answer("--machine", "Machine of the GPU pools", machine, checked_machine, parts.MACHINES[cloud])
     placed = replace(
@@ -132,13 +132,13 @@ def _in_cloud(
 
 
 class Questions:
-    """Gets answers: from options, else from the person where there is one (again until they can be used), else the defaults."""
+    """Answers from options, else from the user at a terminal (asked again until an answer can be used), else defaults."""
 
     def __init__(self, *, asks: bool) -> None:
         self.asks = asks
 
     def answer(self, option: str, question: str, given: str | None, check: Callable[[str], str], default: str | None = None) -> str:
-        """The answer, checked. Raises ExplainedError for an option that cannot be used, or is missing where nobody is asked."""
+        """Return a checked answer. Raises ExplainedError for an unusable option, or a missing one if no questions are asked."""
         if given is not None:
             return check(given)
         if not self.asks:
@@ -146,29 +146,29 @@ class Questions:
                 raise bad_usage(f"{option} is not given, and this run asks no questions.", f"give {option} ({question}).")
             return check(default)
         while True:
-            told: str = typer.prompt(question, default=default)
+            answer: str = typer.prompt(question, default=default)
             try:
-                return check(told.strip())
+                return check(answer.strip())
             except ExplainedError as error:
                 out.print(f"{error.problem} {error.remedy}", markup=False)
 
     def number(self, option: str, question: str, given: int | None, per_node: int, default: int) -> int:
-        """A number of GPUs, in whole nodes."""
+        """Return a number of GPUs, in whole nodes."""
 
-        def checked(told: str) -> str:
+        def checked(answer: str) -> str:
             try:
-                gpus = int(told)
+                gpus = int(answer)
             except ValueError:
-                raise wrong(option, told, "is not a number", "a whole number of GPUs") from None
+                raise wrong(option, answer, "is not a number", "a whole number of GPUs") from None
             return str(checked_gpus(option, gpus, per_node))
 
         return int(self.answer(option, question, None if given is None else str(given), checked, str(default - default % per_node)))
 
 
-def _checked_cloud(told: str) -> str:
-    if told not in {each.value for each in Platform}:
-        raise wrong("--cloud", told, "is none", "gke, eks or local")
-    return told
+def _checked_cloud(answer: str) -> str:
+    if answer not in {each.value for each in Platform}:
+        raise wrong("--cloud", answer, "is not a cloud", "gke, eks or local")
+    return answer
 
 
 def _show(folder: Path, place: Path, answers: Answers, written: Written, warnings: tuple[str, ...]) -> None:
@@ -185,7 +185,7 @@ def _show(folder: Path, place: Path, answers: Answers, written: Written, warning
         out.print(f"  {line}", markup=False)
     out.print("\n`up` on this machine's own control plane:\n  flexspot lab start\n  flexspot up -s local")
     if needed := commands(answers):
-        out.print("\n`up` in the cloud needs, besides quotas, which the last of these lists:")
+        out.print("\n`up` in the cloud needs the following, in addition to quotas, which the last command lists:")
         for line in needed:
             out.print(f"  {line}", markup=False)
         out.print(reach(answers), markup=False)

@@ -1,4 +1,4 @@
-"""`flexspot review`: what a change does to every stack, for people, programs, a comment and code scanning services."""
+"""`flexspot review`: effects of a change on every stack, for people, programs, a comment and code scanning services."""
 
 from __future__ import annotations
 
@@ -39,71 +39,71 @@ if TYPE_CHECKING:
 
 
 MARKER = "<!-- flexspot review -->"
-"""The comment's first line, by which the next run finds the comment that it writes anew."""
+"""First line of the comment. The next run finds the comment by it, and overwrites it."""
 
 _ROWS = 100
-"""Resources and lines of one stack that a comment lists."""
+"""Most resources and lines of one stack in a comment."""
 
 _PATHS = 4
 _MOST = 60_000
-"""Characters of a comment: GitHub takes 65,536."""
+"""Most characters of a comment. GitHub takes 65,536."""
 
 
 @dataclass(frozen=True)
 class Review:
-    """A change from `base` to `head`, both as people name them: the stacks that it may mean something to, and those that it cannot.
-
-    `untouched` has the costs of the latter, None for one on no cloud; a stack whose cost cannot be told is in `not_costed` instead.
-    """
+    """A change from `base` to `head`, both as people name them."""
 
     base: str
     head: str
     stacks: tuple[StackReview, ...]
+    """The stacks that the change may affect."""
     untouched: Mapping[str, PlanCost | None]
+    """Costs of the stacks that it cannot affect; None for one that is on no cloud."""
     not_costed: tuple[str, ...] = ()
+    """Stacks that it cannot affect, and whose costs cannot be calculated."""
 
     @property
     def changed(self) -> list[StackReview]:
-        """The stacks of which there is something to say."""
+        """Stacks with something to report."""
         return [each for each in self.stacks if not each.same]
 
     @property
     def unchanged(self) -> list[str]:
-        """The stacks that stay as they are."""
+        """Stacks that stay as they are."""
         return sorted([*self.untouched, *self.not_costed, *(each.stack for each in self.stacks if each.same)])
 
     @property
     def refused(self) -> list[StackReview]:
-        """The stacks that cannot be deployed as they would be."""
+        """Stacks whose new version cannot be deployed."""
         return [each for each in self.stacks if each.refused]
 
     @property
     def more_usd(self) -> Decimal:
-        """How much more a month is expected to cost over all stacks, as far as that is known."""
+        """Change of a month's expected cost over all stacks, as far as it is known."""
         return sum((each.more_usd for each in self.stacks if each.more_usd is not None), start=Decimal(0))
 
     @property
     def costs(self) -> list[PlanCost]:
-        """What each stack on a cloud costs in a month after the change, as far as that is known."""
+        """Cost of each stack on a cloud after the change, as far as it is known."""
         return [each for each in (*(review.cost for review in self.stacks), *self.untouched.values()) if each is not None]
 
     @property
     def total(self) -> str:
-        """What all stacks are expected to cost in a month, changed or not; empty where nothing is known."""
+        """Expected monthly cost of all stacks, changed or not. Empty if no cost is known."""
         least = self.not_costed or any(each.runs_on_a_cloud is None for each in self.stacks) or any(each.unknown for each in self.costs)
         usd = sum((each.total.expected_usd for each in self.costs), start=Decimal(0))
         return f"{'at least ' if least else ''}{shown_usd(usd)}" if self.costs else ""
 
     @property
     def in_a_line(self) -> str:
-        """What it comes to."""
+        """Summary of the review in one line."""
         if not self.changed:
             return "no stack changes"
         total = "cost not known"
         if any(each.more_usd is not None for each in self.stacks):
             total = f"{f'{change(self.more_usd)} USD a month' if self.more_usd else 'the same cost'}, {self.total} in all,"
-        told = f"{total} over {_counted(len(self.changed), 'changed stack')}, {len(self.unchanged)} unchanged"
-        return f"{told}; {_counted(len(self.refused), 'stack')} refused" if self.refused else told
+        summary = f"{total} over {_counted(len(self.changed), 'changed stack')}, {len(self.unchanged)} unchanged"
+        return f"{summary}; {_counted(len(self.refused), 'stack')} refused" if self.refused else summary
 
 
 def _counted(count: int, what: str) -> str:
@@ -111,7 +111,7 @@ def _counted(count: int, what: str) -> str:
 
 
 def state_of(review: StackReview) -> str:
-    """What becomes of a stack, in a word or two."""
+    """Return a stack's state after the change, in a few words."""
     if review.head is None:
         return "leaves the repository"
     if review.refused:
@@ -122,7 +122,7 @@ def state_of(review: StackReview) -> str:
 
 
 def _cost_words(review: StackReview) -> tuple[str, str]:
-    """What a month is expected to cost, and the change."""
+    """Return a month's expected cost, and its change."""
     if review.head is not None and review.runs_on_a_cloud is False:
         return "(no cloud)", ""
     cost = "" if review.head is None else "not known"
@@ -133,7 +133,7 @@ def _cost_words(review: StackReview) -> tuple[str, str]:
 
 
 def mark(cost: PlanCost) -> str:
-    """What to write behind a sum that stands on prices that nobody has checked."""
+    """Return the mark behind a sum that uses unchecked prices."""
     return "" if all(each.verified for each in price_sources(cost)) else " (?)"
 
 
@@ -141,13 +141,13 @@ _MARKED = "(?) with prices that are not checked against the cloud's own list"
 
 
 def _month(cost: PlanCost) -> str:
-    """Between what and what a month of a stack is, by what is used."""
+    """Return the range of a stack's monthly cost, depending on its use."""
     expected, worst, floor = three(cost.total, bool(cost.unknown), bool(cost.unbounded))
     return f"a month, by use: {floor} with nothing running, {expected} expected, {worst} at worst"
 
 
 def left_out(cost: PlanCost) -> list[tuple[str, str]]:
-    """What is not in the sums of a stack, and why."""
+    """Return the items that a stack's sums do not include, with the reasons."""
     unknown = [(each, f"price not known; counted {how_counted(cost, each)}") for each in cost.unknown]
     return [*unknown, *((each, "passed over") for each in cost.notes)]
 
@@ -156,13 +156,13 @@ _OPERATIONS = (Becomes.CREATED, Becomes.CHANGED, Becomes.REPLACED, Becomes.DELET
 
 
 def why(each: ResourceChange) -> str:
-    """The inputs that a resource changes in, or is made anew for."""
+    """Return the inputs whose change updates or replaces a resource."""
     more = f" and {len(each.paths) - _PATHS} more" if len(each.paths) > _PATHS else ""
     return ", ".join(each.paths[:_PATHS]) + more
 
 
 def _lines(review: StackReview) -> Iterator[tuple[str, str]]:
-    """What matters of a stack, the worst first, each with its kind."""
+    """Yield the important lines of a stack, the worst first, each with its kind."""
     head, base = review.head, review.base
     for line in _refusal(head.refused, review.new_verdicts) if head is not None else ():
         yield "refused", line
@@ -179,11 +179,11 @@ def _lines(review: StackReview) -> Iterator[tuple[str, str]]:
 
 
 _PACK = re.compile(r"❌ \S+@v\S+( \(local: .*\))?")
-"""A policy pack's heading, which says where it lies on the machine that ran it."""
+"""A policy pack's heading, which has its path on the machine that ran it."""
 
 
 def _refusal(lines: Iterable[str], verdicts: Iterable[PolicyVerdict]) -> Iterator[str]:
-    """The lines that say why a preview failed, without their margin, and without what the new verdicts say below, in one line each."""
+    """Yield the lines of a failed preview without their margin, one per text. Omits lines that repeat new verdicts."""
     found = list(verdicts)
     messages = [" ".join(each.message.split()) for each in found]
     for line in lines:
@@ -194,12 +194,12 @@ def _refusal(lines: Iterable[str], verdicts: Iterable[PolicyVerdict]) -> Iterato
 
 
 def verdict_words(verdict: PolicyVerdict) -> str:
-    """A verdict in one line."""
+    """Return a verdict in one line."""
     return " ".join(f"{verdict.policy}, {verdict.resource or 'the stack'}: {verdict.message}".split())
 
 
 def show_review(review: Review) -> None:
-    """The sum, a table of the stacks, then what matters of each."""
+    """Print the summary, a table of the stacks, then the important lines of each."""
     out.print(f"[bold]{escape(review.base)} → {escape(review.head)}[/]: {escape(review.in_a_line)}.")
     if review.changed:
         print_table(_table_of(review))
@@ -227,17 +227,17 @@ def _show_stack(review: StackReview) -> None:
         out.print(f"  [dim]not in the sums: {escape(what)} ({escape(reason)})[/]")
     if len(review.changes) > _ROWS:
         out.print(f"  and {len(review.changes) - _ROWS} more; --format json has them all.")
-    for told, what, quantity, expected, worst in changes(review.comparison).rows if review.comparison is not None else ():
-        out.print(f"  cost, {told}: {escape(str(what))} ({escape(str(quantity))}): expected {expected}, worst case {worst}")
+    for state, what, quantity, expected, worst in changes(review.comparison).rows if review.comparison is not None else ():
+        out.print(f"  cost, {state}: {escape(str(what))} ({escape(str(quantity))}): expected {expected}, worst case {worst}")
 
 
 _MARKS = {"refused": "⛔", "loss": "⚠️", "new": "🔴", "doubt": "🟡", "advice": "🟡", "fixed": "✅"}
 
 
 def review_markdown(review: Review) -> str:
-    """The comment. Names and messages are shown as they are: no markup in them counts, and nobody is mentioned.
+    """Return the comment. Names and messages are escaped, so that they contain neither markup nor mentions.
 
-    One that is too long for a comment tells its later stacks in a line each.
+    If it is too long for a comment, the later stacks have one line each.
     """
     parts = [_comment_of(each) for each in review.changed]
     head = [MARKER, f"### Flexspot: {literal(review.in_a_line)}", "", *_comment_table(review), ""]
@@ -271,7 +271,7 @@ def _table_of(review: Review) -> Table:
 
 
 def _comment_table(review: Review) -> Iterator[str]:
-    """The same, with each stack's name as code."""
+    """Yield the table of stacks as Markdown, with each stack's name as code."""
     if not review.changed:
         return
     yield "| stack | | created | changed | replaced | deleted | USD a month expected | change |"
@@ -284,26 +284,26 @@ def _comment_table(review: Review) -> Iterator[str]:
 
 
 def _comment_of(review: StackReview) -> list[str]:
-    told = [f"**<code>{literal(review.stack)}</code>**", ""]
-    told += [f"- {_MARKS[kind]} {kind}: {literal(line)}" for kind, line in _lines(review)]
+    lines = [f"**<code>{literal(review.stack)}</code>**", ""]
+    lines += [f"- {_MARKS[kind]} {kind}: {literal(line)}" for kind, line in _lines(review)]
     if review.cost is not None:
-        told.append(f"- {literal(_month(review.cost))}")
-    told.append("")
+        lines.append(f"- {literal(_month(review.cost))}")
+    lines.append("")
     if review.changes:
         rows = [(each.becomes.value, each.token.rpartition(":")[2], each.name, why(each)) for each in review.changes]
         counts = Counter(each.becomes for each in review.changes)
         summed = ", ".join(f"{counts[each]} {each.value}" for each in _OPERATIONS if counts[each])
-        told += folded(f"Resources: {summed}", Table("", ("", "type", "resource", "because of"), rows, 4), _ROWS, "review")
+        lines += folded(f"Resources: {summed}", Table("", ("", "type", "resource", "because of"), rows, 4), _ROWS, "review")
     if review.comparison is not None and review.comparison.lines:
         title = f"{_counted(len(review.comparison.lines), 'changed line')} of the cost"
-        told += folded(title, changes(review.comparison), _ROWS, "review")
+        lines += folded(title, changes(review.comparison), _ROWS, "review")
     if review.cost is not None and (left := left_out(review.cost)):
-        told += folded(f"{len(left)} not in the sums", Table("", ("what", "why"), left, 2), _ROWS, "review")
-    return told
+        lines += folded(f"{len(left)} not in the sums", Table("", ("what", "why"), left, 2), _ROWS, "review")
+    return lines
 
 
 def review_json(review: Review) -> str:
-    """The whole of it, money as text."""
+    """Return the whole review as JSON, with money as text."""
     data = {
         "base": review.base,
         "head": review.head,
@@ -346,7 +346,10 @@ def _verdict_data(verdicts: Iterable[PolicyVerdict]) -> list[dict[str, Any]]:
 
 
 def review_sarif(review: Review, version: str, files: dict[str, str]) -> str:
-    """New verdicts, and what refuses a stack, each at the first line of its stack's file (`files` by stack): a resource has no line."""
+    """Return new verdicts and refusals as SARIF.
+
+    A resource has no line, so each result is at the first line of its stack's file. `files` has these files by stack.
+    """
     results = [
         {
             "ruleId": rule,
@@ -368,14 +371,14 @@ def _results(review: StackReview) -> Iterator[tuple[str, str, str]]:
         yield each.policy, "error" if each.mandatory else "warning", verdict_words(each)
     for each in review.refusals:
         yield each.rule, "error" if each.certain else "warning", f"{each.words}. What to do: {each.remedy}"
-    told = any(each.mandatory for each in review.new_verdicts)
-    if review.head is not None and review.head.refused and not told:
+    explained = any(each.mandatory for each in review.new_verdicts)
+    if review.head is not None and review.head.refused and not explained:
         yield "stack-is-refused", "error", " ".join(review.head.refused)
 
 
 _SHORT = 9
 _STACK_FILE = re.compile(r"Pulumi\.([A-Za-z0-9_.-]+)\.yaml")
-"""With a name as Pulumi takes it, so that no name of a file is taken for anything else where it is told."""
+"""Names of stack files that Pulumi accepts. Other names could be mistaken for something else where they are printed."""
 
 _AT_ONCE = 4
 
@@ -393,8 +396,8 @@ def review(
 ) -> None:
     """Report what a change does to every stack: resources and why, new and fixed verdicts, cost. Exit code 1 if a stack cannot be deployed.
 
-    Previews both revisions offline, each with its own program, in copies. Needs no credentials, cloud or state. The base is
-    the last commit that both have, as in a pull request.
+    Previews both revisions offline, each with its own program, in copies. Needs no credentials, cloud or state. The base is the last commit
+    that both have, as in a pull request.
     """
     from flexspot.lab.providers.values import UNKNOWN  # noqa: PLC0415
 
@@ -419,7 +422,7 @@ def review(
         rest = sorted(files.keys() - set(asked))
         folder = repository.root if head_commit is None else Path(made) / "head"
         costs = _costs_of_untouched({each: folder / files[each].path for each in rest}) if asked else {}
-        told = Review(
+        found_review = Review(
             base_commit[:_SHORT],
             "the files here" if head_commit is None else head_commit[:_SHORT],
             found,
@@ -427,16 +430,19 @@ def review(
             tuple(each for each in rest if each not in costs),
         )
         if form == "text":
-            show_review(told)
+            show_review(found_review)
         elif form == "sarif":
-            sys.stdout.write(review_sarif(told, own_version(), {stack: file.path for stack, file in files.items()}))
+            sys.stdout.write(review_sarif(found_review, own_version(), {stack: file.path for stack, file in files.items()}))
         else:
-            sys.stdout.write((review_json if form == "json" else review_markdown)(told))
-    expect(not told.refused)
+            sys.stdout.write((review_json if form == "json" else review_markdown)(found_review))
+    expect(not found_review.refused)
 
 
 def _costs_of_untouched(paths: Mapping[str, Path]) -> dict[str, PlanCost | None]:
-    """What each stack costs that is not previewed, as far as its file can be read here: both sides may be of another version."""
+    """Return the costs of stacks without a preview, as far as their files can be read here.
+
+    Either revision may use another version of Flexspot.
+    """
     found: dict[str, PlanCost | None] = {}
     for stack, path in paths.items():
         with suppress(SettingsError, OSError, ValueError):
@@ -445,7 +451,7 @@ def _costs_of_untouched(paths: Mapping[str, Path]) -> dict[str, PlanCost | None]
 
 
 def _stack_files(repository: Repository, project: Project, base: str, head: str | None) -> dict[str, StackFile]:
-    """The stacks of either side, each with its file."""
+    """Return the stacks of either revision, each with its file."""
     folder = project.stacks.resolve().relative_to(repository.root.resolve())
     found: dict[str, StackFile] = {}
     for commit in (base, head):
@@ -459,10 +465,10 @@ def _stack_files(repository: Repository, project: Project, base: str, head: str 
 def _previews(
     repository: Repository, project: Project, sides: Mapping[str | None, str], stacks: list[str], made: Path
 ) -> dict[tuple[str, str | None], StackPreview | None]:
-    """Every stack at both commits, several at a time; None where a commit does not have it."""
+    """Return previews of every stack at both commits, several at a time. None if a commit does not have the stack."""
     from flexspot.lab.engine import own_root  # noqa: PLC0415
 
-    # What must be built is built once, and shown.
+    # Builds what is missing once, with its progress shown.
     own_root(ready_engine)
     below = project.folder.resolve().relative_to(repository.root.resolve())
     checkouts: dict[str | None, Path] = {None: repository.root}
@@ -485,7 +491,7 @@ def _previews(
 
 
 def ask_providers(token: str, old: dict[str, object], new: dict[str, object]) -> ProviderAnswer:
-    """A provider's answer to other inputs, by its own rules as far as they are known here."""
+    """Return a provider's answer to changed inputs, by those of its rules that are known here."""
     from flexspot.lab.providers.cloud_rules.rule_differences import answered, deletes_first  # noqa: PLC0415
 
     found = answered(token, old, new)

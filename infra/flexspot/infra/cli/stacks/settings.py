@@ -1,4 +1,4 @@
-"""`flexspot settings`: whether a stack file can work, and the schema by which editors complete it."""
+"""`flexspot settings`: checks of a stack file, its requirements of an account, and the schema that editors complete it by."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def check(stack: Stack, form: AsFormat = "text") -> None:
 
 
 def _made_by_itself(made: MadeByItself) -> str:
-    """What GKE may make without a pool of the stack, at the price of on-demand."""
+    """Return a sentence about nodes that GKE may create without a pool of the stack, at on-demand prices."""
     room = f"nodes with {made.max_vcpu:,} vCPU and {made.max_memory_gib:,} GiB in all"
     if not made.gpus:
         return f"GKE may make nodes by itself, on demand, for pods that select no pool: {room}, without GPUs."
@@ -65,9 +65,8 @@ def _made_by_itself(made: MadeByItself) -> str:
 def needs(stack: Stack, form: AsFormat = "text") -> None:
     """Show what a cloud account must allow before a stack's nodes can start: the quotas that its ceilings use.
 
-    What whoever deploys must have, too: on AWS the services in which the role may do all, of a Google Cloud project its roles, and the APIs
-    that must be enabled. No cloud is asked. An account that never
-    asked for more has few GPUs or none, on Spot neither, and a cloud takes days to grant some.
+    Also lists what the deploying user or role needs: on AWS, services with full access; on Google Cloud, roles in the project, and the APIs
+    that must be enabled. No cloud is asked. A new account has few GPUs or none, on Spot neither. Clouds take days to grant some requests.
     """
     found = planned(stack)
     if isinstance(found.settings, GkeSettings):
@@ -78,12 +77,12 @@ def needs(stack: Stack, form: AsFormat = "text") -> None:
     listed, services = quota_needs(found.plan, found.settings), deployer_services(found.settings)
     if form == "json":
         quotas = [_need_data(each) | {"uses": [asdict(use) for use in each.uses]} for each in listed]
-        told = {"stack": stack, "account": found.settings.account, "region": found.settings.region, "quotas": quotas}
-        sys.stdout.write(as_json(told | {"services": [each.name for each in services]}))
+        data = {"stack": stack, "account": found.settings.account, "region": found.settings.region, "quotas": quotas}
+        sys.stdout.write(as_json(data | {"services": [each.name for each in services]}))
         return
-    title = f"services of AWS in which whoever deploys may do all, as a role of the account {found.settings.account}"
+    title = f"AWS services that the deploying role in account {found.settings.account} needs full access to"
     _show_named(title, services)
-    # A user or root would work, too; but whoever makes the cluster administers it for good.
+    # A user or root would work, too, but the creator of a cluster is its administrator for good.
     out.print("aws sts get-caller-identity --query Arn --output text", soft_wrap=True)
     _show_needs(listed, found.settings)
     for each in listed:
@@ -93,7 +92,7 @@ def needs(stack: Stack, form: AsFormat = "text") -> None:
 
 
 _DEPLOYER = "deployer=$(gcloud config get-value account | sed -E 's/^(.*\\.gserviceaccount\\.com)$/serviceAccount:\\1/; t; s/^/user:/')"
-"""Who deploys, as a policy of Google's names them: whoever is logged in where it is run."""
+"""Sets `deployer` to the identity that is logged in, with the prefix that Google's policies require."""
 
 
 def _show_named(title: str, listed: Iterable[ServiceNeed | ProjectNeed]) -> None:
@@ -110,8 +109,8 @@ def _project_needs(stack: str, plan: Plan, settings: GkeSettings, form: str) -> 
         sys.stdout.write(as_json(data))
         return
     _show_named("APIs of the project", needed.apis)
-    _show_named("roles of whoever deploys, in the project", needed.roles)
-    title = f"quotas of GPUs in {settings.region}, besides what else runs there"
+    _show_named("roles of the deploying user, in the project", needed.roles)
+    title = f"quotas of GPUs in {settings.region}, in addition to what else runs there"
     show(title, ("GPU", "quota", "at least"), [(each.accelerator, each.quota.value, str(each.gpus)) for each in needed.quotas])
     out.print(f"gcloud services enable --project {project} {' '.join(each.name for each in needed.apis)}", soft_wrap=True)
     out.print(_DEPLOYER, soft_wrap=True)
@@ -119,7 +118,7 @@ def _project_needs(stack: str, plan: Plan, settings: GkeSettings, form: str) -> 
         grant = f"gcloud projects add-iam-policy-binding {project} --condition None"
         out.print(f'{grant} --role {each.name} --member "$deployer"', soft_wrap=True)
     if needed.keys or needed.host:
-        # The agents' names have the project's number, which no stack file says.
+        # Agents' names contain the project's number, which stack files do not have.
         out.print(f"number=$(gcloud projects describe {project} --format 'value(projectNumber)')", soft_wrap=True)
     for each in needed.keys:
         member = f'"serviceAccount:{each.agent.format(number="${number}")}"'
@@ -129,7 +128,7 @@ def _project_needs(stack: str, plan: Plan, settings: GkeSettings, form: str) -> 
 
 
 def _host_needs(host: HostNeeds) -> None:
-    """Commands for whoever rules over the host project of a Shared VPC."""
+    """Print commands for the administrator of a Shared VPC's host project."""
     out.print(f"gcloud services enable --project {host.project} {' '.join(host.apis)}", soft_wrap=True)
     for each in host.grants:
         member = '"$deployer"' if each.agent is None else f'"serviceAccount:{each.agent.format(number="${number}")}"'
@@ -147,7 +146,7 @@ def schema() -> None:
 
 
 def _next_version(plan: Plan) -> str | None:
-    """The version of Kubernetes after the stack's own, where its parts are known."""
+    """Return the Kubernetes version after the stack's own, if its parts are known."""
     known = list(shipped_versions().kubernetes)
     place = known.index(plan.versions.kubernetes) + 1 if plan.versions.kubernetes in known else len(known)
     return known[place] if place < len(known) else None
@@ -177,7 +176,7 @@ def _show_needs(needs: list[QuotaNeed], settings: EksSettings) -> None:
         quota, colour = each.quota, "yellow" if each.beyond_default else "green"
         name, code, default = (quota.name, quota.code, str(quota.default)) if quota else ("not known which", "", "")
         rows.append((name, code, Text(str(each.amount), colour), default, ", ".join(f"{use.amount} {use.what}" for use in each.uses)))
-    title = f"quotas of EC2 for account {settings.account} in {settings.region}, besides what else runs there"
+    title = f"quotas of EC2 for account {settings.account} in {settings.region}, in addition to what else runs there"
     show(title, ("quota", "code", "at least", "unasked", "for"), rows)
 
 
@@ -190,7 +189,7 @@ def _show_pools(plan: Plan) -> None:
 
 
 def _show_teams(plan: Plan) -> None:
-    """What each team is sure of, by flavor, and the most that it can have at once."""
+    """Print each team's guaranteed GPUs by flavor, and the most that it can have at once."""
     own = {queue.namespace: {quota.flavor: quota.nominal.gpus for quota in queue.quotas} for queue in plan.queues}
     rows: list[tuple[str, ...]] = []
     for team in plan.teams:

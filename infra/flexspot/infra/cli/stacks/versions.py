@@ -1,4 +1,4 @@
-"""`flexspot versions` and `flexspot images`: what a stack on EKS gets of each part, and the releases of its nodes' images."""
+"""`flexspot versions` and `flexspot images`: the version of each part of an EKS stack, and releases of node images."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def list_known(stacks: Stacks = None) -> None:
 
 def refresh_images(
     stacks: Stacks = None,
-    file: Annotated[Path | None, option("--file", "The file to write. Default: node-images.yaml beside the stacks.")] = None,
+    file: Annotated[Path | None, option("--file", "The file to write. Default: node-images.yaml next to the stacks.")] = None,
     versions: Annotated[
         list[str] | None,
         option("--kubernetes", "A Kubernetes version, such as 1.35. Repeatable. Default: those of the stacks and the next."),
@@ -72,8 +72,8 @@ def refresh_images(
     aws = AwsImages(region)
     found, neuron = aws.releases(asked), aws.neuron(asked)
     if not any(found.values()):
-        told = f"AWS lists no image for Kubernetes {', '.join(asked)} in {region}."
-        raise ExplainedError(told, "check --kubernetes; what the file had is as it was.")
+        problem = f"AWS lists no image for Kubernetes {', '.join(asked)} in {region}."
+        raise ExplainedError(problem, "check --kubernetes; what the file had is as it was.")
     today = datetime.now(UTC).date()
     name = f"aws-ssm-{today.isoformat()}"
     citation = (
@@ -107,7 +107,10 @@ def refresh_images(
 
 
 def eks_stacks(names: list[str] | None) -> dict[str, EksSettings]:
-    """The settings of EKS stacks. Their plan is not made: an image that is not known is why one asks. Raises ExplainedError."""
+    """Return the settings of EKS stacks. Raises ExplainedError.
+
+    Their plans are not built, because the caller may be looking for an image that is not known yet.
+    """
     found: dict[str, EksSettings] = {}
     project = project_here()
     for name in names or project.stack_names():
@@ -125,16 +128,16 @@ def eks_stacks(names: list[str] | None) -> dict[str, EksSettings]:
 
 
 def _kubernetes_versions(stacks: Iterable[EksSettings]) -> list[str]:
-    """The version of each stack, and the next, to which it would be raised."""
+    """Return each stack's version and the next one, to which it would be upgraded."""
     written = {each.cluster.version for each in stacks}
     return [*written, *(f"1.{int(version.partition('.')[2]) + 1}" for version in written)]
 
 
 class AwsImages:
-    """The releases that AWS lists in the public parameters in which Karpenter looks aliases up.
+    """Releases listed in AWS's public parameters, where Karpenter looks up aliases.
 
-    A release counts where it has an image without a GPU driver and one with NVIDIA's, both for x86: other work and GPU pools share the
-    alias, and of a missing one Karpenter says nothing. Sources: pkg/providers/amifamily/al2023.go and bottlerocket.go of
+    A release counts if it has an x86 image without a GPU driver and one with NVIDIA's. GPU pools and other work share the alias, and
+    Karpenter reports no error for a missing image. Sources: pkg/providers/amifamily/al2023.go and bottlerocket.go of
     github.com/aws/karpenter-provider-aws.
     """
 
@@ -151,7 +154,7 @@ class AwsImages:
             raise self._refused(error) from None
 
     def releases(self, versions: list[str]) -> dict[str, dict[str, dict[str, int | None]]]:
-        """Of each family the releases, of each the versions with the patch of the kubelet. Raises ExplainedError."""
+        """Return releases by family. Each has its Kubernetes versions with the patch of the kubelet. Raises ExplainedError."""
         found: dict[str, dict[str, dict[str, int | None]]] = {family: defaultdict(dict) for family in self.ROOTS}
         for version in versions:
             err.print(f"asking AWS in {self._region} for images of Kubernetes {version}")
@@ -161,7 +164,7 @@ class AwsImages:
         return found
 
     def neuron(self, versions: list[str]) -> dict[str, set[str]]:
-        """Of each version the releases of AL2023 that have the image with Neuron's driver. Raises ExplainedError."""
+        """Return by Kubernetes version the AL2023 releases that have an image with Neuron's driver. Raises ExplainedError."""
         return {version: set(self._variant(version, "neuron")) for version in versions}
 
     def _al2023(self, version: str) -> dict[str, int | None]:
@@ -229,8 +232,8 @@ def upgrade(
     """Show what another Kubernetes version would change in a stack, and what would break (exit code 1). Changes nothing."""
     settings, images = _of(stack)
     if settings.cluster.existing is not None:
-        raise ExplainedError(f"stack {stack} is on a cluster that somebody else upgrades.", "upgrade it where it is made.")
-    # EKS raises a control plane by one minor version at a time, and never lowers it.
+        raise ExplainedError(f"stack {stack} is on an existing cluster, which is not upgraded here.", "upgrade it where it is created.")
+    # EKS upgrades a control plane by one minor version at a time, and never downgrades it.
     now, (major, minor) = settings.cluster.version, version_order(settings.cluster.version)
     if to != f"{major}.{minor + 1}":
         remedy = f"use --to {major}.{minor + 1}; each further version is an `up` of its own."
@@ -250,7 +253,10 @@ def upgrade(
 
 
 def _parts(plan: VersionPlan, settings: EksSettings) -> dict[str, str]:
-    """The parts of a plan that the stack has: drivers with something to mount, and in Auto Mode what it does not bring itself."""
+    """Return the parts of a plan that the stack has.
+
+    Drivers are included if the stack mounts their volumes. In Auto Mode, the parts that it brings itself are left out.
+    """
     wanted = {
         Addon.EFS_DRIVER: settings.storage.has_efs,
         Addon.LUSTRE_DRIVER: settings.storage.has_lustre,
@@ -271,7 +277,7 @@ def _of(stack: str) -> tuple[EksSettings, ImageBook]:
 
 
 def _show_changes(before: dict[str, str], then: dict[str, str]) -> None:
-    """What another version changes; a part whose version EKS chose, or will not be told any more, stays."""
+    """Print what another version changes. A part stays as it is if EKS chooses its version, or if the new plan names none."""
     changed = {part: version for part, version in before.items() if then[part] != version or not version}
     rows = [(part, version or CHOSEN_BY_EKS, then[part] or Text("as it is", "dim")) for part, version in changed.items()]
     show("what changes, in this order", ("part", "now", "then"), rows)
