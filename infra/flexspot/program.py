@@ -1,7 +1,6 @@
 """Entry point for a project's program, which declares the platform of its stack file and may declare further resources.
 
-    from flexspot.program import main
-    main()
+A complete program is `from flexspot.program import main` and `main()`.
 """
 
 from flexspot.infra.declaring.program import main as declare

@@ -24,7 +24,7 @@ from flexspot.infra.project import project_here
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from flexspot.infra.price_lists import Told
+    from flexspot.infra.price_lists import Report
 
 SPOT, ON_DEMAND = CapacityType.SPOT, CapacityType.ON_DEMAND
 
@@ -289,7 +289,7 @@ def test_without_regions_those_of_all_stacks_are_asked_for_by_one_command(monkey
     def services_of_region(_region: str) -> list[tuple[ServiceItem, Decimal | None]]:
         return [(ServiceItem.CLUSTER, None)]
 
-    def listed(cloud: Vendor, _told: Told) -> SimpleNamespace:
+    def listed(cloud: Vendor, _report: Report) -> SimpleNamespace:
         assert cloud is Vendor.AWS
         of = {"on-demand": "a list of this test"}
         return SimpleNamespace(name="list", sources=of, citations=of, of_region=of_region, services_of_region=services_of_region)
