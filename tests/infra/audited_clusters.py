@@ -66,8 +66,8 @@ def audited(served: Served, folder: Path, *options: str) -> tuple[int, dict[str,
     return ended.exit_code, json.loads(ended.output)
 
 
-def of_rule(told: dict[str, Any], rule: str) -> list[dict[str, Any]]:
-    return [each for each in told["findings"] if each["rule"] == rule]
+def of_rule(report: dict[str, Any], rule: str) -> list[dict[str, Any]]:
+    return [each for each in report["findings"] if each["rule"] == rule]
 
 
 def month(machine: str, capacity_type: CapacityType) -> float:

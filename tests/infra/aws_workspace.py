@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from chargeback_months import HOUR, Month
 from fake_prometheus import FakePrometheus
 from loopback_certificate import certificate
-from signed_prometheus import AwsGate, guarded, told_of, unchanged, without_clouds
+from signed_prometheus import AwsGate, guarded, report_or_error, unchanged, without_clouds
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,7 +36,7 @@ class World:
 
     def run(self, url: str, *arguments: str | Path, code: int = 0) -> str:
         """What the command says."""
-        return told_of(url, self.ca, *arguments, code=code, hidden=(SECRET, TOKEN))
+        return report_or_error(url, self.ca, *arguments, code=code, hidden=(SECRET, TOKEN))
 
     def asked(
         self, gate: Callable[[Request], Reply | None], *arguments: str, between: Callable[[Request], Request] = unchanged, code: int = 0

@@ -50,8 +50,8 @@ class Served:
             groups: dict[str, list[dict[str, str]]] = {}
             for version in sorted({version for version, _ in self.resources() if "/" in version}, reverse=True):
                 groups.setdefault(version.partition("/")[0], []).append({"groupVersion": version})
-            told = [{"name": name, "versions": each, "preferredVersion": each[0]} for name, each in groups.items()]
-            return 200, {"groups": told}
+            listed = [{"name": name, "versions": each, "preferredVersion": each[0]} for name, each in groups.items()]
+            return 200, {"groups": listed}
         api = path.removeprefix("/apis/").removeprefix("/api/")
         listed = [
             {"name": plural, "kind": kind, "namespaced": kind not in CLUSTER_WIDE, "verbs": ["get", "list"]}
@@ -93,12 +93,12 @@ def serving(served: Served, folder: Path) -> Generator[Path]:
             split = urlsplit(self.path)
             served.asked.append(f"GET {self.path}")
             status, body = served.answer(split.path, parse_qs(split.query))
-            told = json.dumps(body).encode()
+            content = json.dumps(body).encode()
             self.send_response(status)
             self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(told)))
+            self.send_header("Content-Length", str(len(content)))
             self.end_headers()
-            self.wfile.write(told)
+            self.wfile.write(content)
 
         def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 -- the base class's name
             """Says nothing."""

@@ -178,7 +178,7 @@ def without_clouds(nowhere: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GOOGLE_CLOUD_PROJECT", "acme-ai-dev")
 
 
-def told_of(url: str, ca: Path, *arguments: str | Path, code: int, hidden: tuple[str, ...]) -> str:
+def report_or_error(url: str, ca: Path, *arguments: str | Path, code: int, hidden: tuple[str, ...]) -> str:
     """What `chargeback` says of a server, an ExplainedError as `main` would show it; nothing `hidden` is in it."""
     result = CliRunner().invoke(app, ["chargeback", "report", "--prometheus", url, "--ca", str(ca), *map(str, (*DAY, *arguments))])
     error = result.exception if isinstance(result.exception, ExplainedError) else None

@@ -25,12 +25,12 @@ def event(inputs: dict[str, Any] | None = None, verdict: str | None = None) -> A
     """An event of the engine's: of a resource, or of a policy."""
     new = SimpleNamespace(urn=URN, type="aws:eks/cluster:Cluster", parent="", custom=True, inputs=inputs)
     step = None if inputs is None else SimpleNamespace(metadata=SimpleNamespace(new=new))
-    told = None
+    violation = None
     if verdict is not None:
-        told = SimpleNamespace(
+        violation = SimpleNamespace(
             policy_name="gpu-pool-without-taint", enforcement_level="mandatory", resource_urn=URN, message=f"{verdict}\n"
         )
-    return SimpleNamespace(resource_pre_event=step, policy_event=told)
+    return SimpleNamespace(resource_pre_event=step, policy_event=violation)
 
 
 def written(path: Path, *events: Any, own_prices: Path | None = None) -> dict[str, Any]:

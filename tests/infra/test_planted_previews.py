@@ -26,7 +26,7 @@ pytestmark = pytest.mark.engine
 HERE = Path(__file__).parent
 OWN = Path("infra", "flexspot", "infra")
 
-TOLD = re.compile(r"- \[(mandatory|advisory)\] \[severity: \w+\]\s+(\S+)\s+\(\S+: (\S+)\)\n\s+[^:\n]+: (?!cannot be decided yet)")
+VIOLATION = re.compile(r"- \[(mandatory|advisory)\] \[severity: \w+\]\s+(\S+)\s+\(\S+: (\S+)\)\n\s+[^:\n]+: (?!cannot be decided yet)")
 """A violation as the engine prints it: level, rule, resource. What hangs on something that is not there is none."""
 
 STANDING = {"dev-gke": {("advisory", "budget-nearly-used", "monthly-cost")}}
@@ -74,7 +74,7 @@ def test_a_preview_with_defects_is_stopped_by_their_rules_alone(stack: str, chec
     standing = STANDING.get(stack, set())
     wanted = {(LEVELS[each.rule], each.rule, each.on) for each in defects}
     assert len(wanted) > 5
-    assert set(TOLD.findall(shown.stdout)) - standing == wanted - standing, shown.stdout + shown.stderr
+    assert set(VIOLATION.findall(shown.stdout)) - standing == wanted - standing, shown.stdout + shown.stderr
     stopping = [each.rule for each in defects if LEVELS[each.rule] is Level.MANDATORY]
     assert shown.returncode == 1
     assert "would be created" not in shown.stdout
@@ -89,6 +89,6 @@ def test_a_secret_of_the_program_is_judged_and_not_told(checkout: OwnCheckout) -
     stopped = checkout.flexspot("preview", "-s", "dev-eks", "--offline")
 
     printed = stopped.stdout + stopped.stderr
-    assert set(TOLD.findall(stopped.stdout)) == {("mandatory", "nodepool-references-missing-class", "l4-spot-node-pool")}, printed
+    assert set(VIOLATION.findall(stopped.stdout)) == {("mandatory", "nodepool-references-missing-class", "l4-spot-node-pool")}, printed
     assert f"spec.template.spec.nodeClassRef names EC2NodeClass {SHOWN} of karpenter.k8s.aws" in stopped.stderr
     assert HUNTER not in printed

@@ -100,23 +100,23 @@ def test_settings_that_cannot_work_are_refused_with_every_path_before_anything_i
     settings = shipped("dev-eks", environment="Dev Two")
     settings["pools"][0]["machine"] = "g6.huge"
 
-    told = refusal_of(EksPlatform, settings)
+    message = refusal_of(EksPlatform, settings)
 
-    assert told.startswith("EksPlatform prod platform: ")
-    assert "environment" in told
+    assert message.startswith("EksPlatform prod platform: ")
+    assert "environment" in message
 
 
 def test_a_platform_of_another_cloud_is_refused() -> None:
-    told = refusal_of(EksPlatform, shipped("dev-gke"))
+    message = refusal_of(EksPlatform, shipped("dev-gke"))
 
-    assert "cloud (is 'gke'): is not the cloud of EksPlatform; allowed: eks" in told
+    assert "cloud (is 'gke'): is not the cloud of EksPlatform; allowed: eks" in message
 
 
 def test_a_file_needs_an_absolute_path_as_there_is_no_stack_file_to_begin_at() -> None:
-    told = refusal_of(EksPlatform, shipped("dev-eks", prices_file="prices.yaml"))
+    message = refusal_of(EksPlatform, shipped("dev-eks", prices_file="prices.yaml"))
 
-    assert "prices_file" in told
-    assert "give an absolute path" in told
+    assert "prices_file" in message
+    assert "give an absolute path" in message
 
 
 def test_an_output_in_settings_is_told_by_its_path() -> None:

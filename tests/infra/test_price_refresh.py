@@ -217,14 +217,14 @@ def test_nothing_found_or_no_access_leaves_the_file_and_tells_no_credential(aws:
     assert "AWS has none of the requested prices" in refresh(*arguments, code=1)
 
     aws["ec2"].add_client_error("describe_spot_price_history", "AuthFailure", "AKIAEXAMPLE is not allowed")
-    told = refresh(*arguments, code=1)
-    assert "AWS did not answer with prices: AuthFailure" in told
-    assert "AKIAEXAMPLE" not in told
+    printed = refresh(*arguments, code=1)
+    assert "AWS did not answer with prices: AuthFailure" in printed
+    assert "AKIAEXAMPLE" not in printed
     assert own.read_text() == OWN
 
 
 @pytest.mark.parametrize(
-    "arguments,told",
+    "arguments,problem",
     [
         (("--cloud", "azure"), "'azure' is not one of 'aws', 'gcp'"),
         (("--cloud", "aws", "--machine", "g6.xlrge"), "g6.xlarge"),
@@ -233,11 +233,11 @@ def test_nothing_found_or_no_access_leaves_the_file_and_tells_no_credential(aws:
         (("--cloud", "gcp", "--region", "us-east-1"), "give a region such as us-central1."),
     ],
 )
-def test_what_cannot_be_asked_for_is_refused_before_anybody_is_asked(arguments: tuple[str, ...], told: str, tmp_path: Path) -> None:
+def test_what_cannot_be_asked_for_is_refused_before_anybody_is_asked(arguments: tuple[str, ...], problem: str, tmp_path: Path) -> None:
     own = tmp_path / "prices.yaml"
     own.write_text(OWN)
 
-    assert told in refresh(*arguments, "--file", own, code=2)
+    assert problem in refresh(*arguments, "--file", own, code=2)
 
 
 def test_where_no_stack_is_on_the_cloud_regions_must_be_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -245,10 +245,10 @@ def test_where_no_stack_is_on_the_cloud_regions_must_be_named(tmp_path: Path, mo
     (tmp_path / "Pulumi.yaml").write_text("name: acme\nruntime: python\n")
     monkeypatch.chdir(tmp_path)
 
-    told = refresh("--cloud", "aws", "--file", tmp_path / "x.yaml", code=2)
+    printed = refresh("--cloud", "aws", "--file", tmp_path / "x.yaml", code=2)
 
-    assert "no stack of this project is on aws." in told
-    assert "name regions with --region" in told
+    assert "no stack of this project is on aws." in printed
+    assert "name regions with --region" in printed
 
 
 def test_a_file_that_is_no_price_file_or_in_no_folder_is_refused_before_anybody_is_asked(tmp_path: Path) -> None:

@@ -122,12 +122,12 @@ def test_machines_are_the_sums_of_their_parts_and_what_is_missing_is_told(catalo
 
 
 @pytest.mark.parametrize(
-    "page,told", [(403, "HTTP 403"), ({"skus": [{"pricingInfo": [3]}]}, "MalformedCatalogError"), ([], "MalformedCatalogError")]
+    "page,kind", [(403, "HTTP 403"), ({"skus": [{"pricingInfo": [3]}]}, "MalformedCatalogError"), ([], "MalformedCatalogError")]
 )
-def test_a_refusal_of_google_is_told_by_its_kind(catalog: list[Any], page: Any, told: str, tmp_path: Path) -> None:
+def test_a_refusal_of_google_is_told_by_its_kind(catalog: list[Any], page: Any, kind: str, tmp_path: Path) -> None:
     catalog[:] = [page]
 
-    assert f"Google did not answer with prices: {told}" in refresh(
+    assert f"Google did not answer with prices: {kind}" in refresh(
         "--cloud", "gcp", "--file", tmp_path / "gcp.yaml", "--region", "us-central1", code=1
     )
 

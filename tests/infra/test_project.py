@@ -45,7 +45,7 @@ def test_a_folder_outside_of_any_project_is_told_with_the_next_step(tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    "text,told",
+    "text,problem",
     [
         pytest.param("name: [", "it cannot be read", id="no YAML"),
         pytest.param("- a\n", "it has no project settings", id="a list"),
@@ -55,13 +55,13 @@ def test_a_folder_outside_of_any_project_is_told_with_the_next_step(tmp_path: Pa
         pytest.param("name: \xff\n", "it cannot be read", id="another encoding"),
     ],
 )
-def test_a_broken_project_file_is_told(tmp_path: Path, text: str, told: str) -> None:
+def test_a_broken_project_file_is_told(tmp_path: Path, text: str, problem: str) -> None:
     (tmp_path / "Pulumi.yaml").write_bytes(text.encode("latin-1"))
 
     with pytest.raises(ExplainedError) as refused:
         project_here(tmp_path)
 
-    assert refused.value.problem == f"{tmp_path / 'Pulumi.yaml'} cannot be used: {told}."
+    assert refused.value.problem == f"{tmp_path / 'Pulumi.yaml'} cannot be used: {problem}."
     assert refused.value.exit_code is ExitCode.BAD_USAGE
 
 

@@ -1,4 +1,4 @@
-"""Credentials for Amazon Managed Service for Prometheus: found in a pod, renewed while a report is read, told when there are none."""
+"""Credentials for Amazon Managed Service for Prometheus: found in a pod, renewed while a report is read, printed when there are none."""
 
 from __future__ import annotations
 
@@ -78,11 +78,11 @@ def test_credentials_that_run_out_are_renewed_while_a_report_is_read(world: Worl
 
 def test_without_credentials_the_command_says_so_before_anything_is_asked(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     without_keys(monkeypatch)
-    told = world.run(f"https://{HOST}{WORKSPACE}", code=2)
+    printed = world.run(f"https://{HOST}{WORKSPACE}", code=2)
 
-    assert told.splitlines()[0] == "there are no AWS credentials here."
-    assert "aws sso login" in told
-    assert "IRSA or EKS Pod Identity" in told
+    assert printed.splitlines()[0] == "there are no AWS credentials here."
+    assert "aws sso login" in printed
+    assert "IRSA or EKS Pod Identity" in printed
 
 
 def test_credentials_that_cannot_be_had_are_told_by_their_kind_alone(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,9 +93,9 @@ def test_credentials_that_cannot_be_had_are_told_by_their_kind_alone(world: Worl
     denied = b"<ErrorResponse><Error><Code>AccessDenied</Code><Message>a.web.identity may not</Message></Error></ErrorResponse>"
     with serving(lambda _: Reply(403, denied, "text/xml")) as sts:
         in_a_pod(world, monkeypatch, sts)
-        told = world.run(f"https://{HOST}{WORKSPACE}", code=1)
-    assert told.splitlines()[0] == "the AWS credentials cannot be had: AccessDenied."
-    assert "a.web.identity" not in told
+        printed = world.run(f"https://{HOST}{WORKSPACE}", code=1)
+    assert printed.splitlines()[0] == "the AWS credentials cannot be had: AccessDenied."
+    assert "a.web.identity" not in printed
 
 
 def test_a_session_of_single_sign_on_that_is_over_is_told_with_the_command_that_begins_one(
@@ -108,10 +108,10 @@ def test_a_session_of_single_sign_on_that_is_over_is_told_with_the_command_that_
     )
     monkeypatch.setenv("AWS_CONFIG_FILE", str(world.folder / "config"))
     monkeypatch.setenv("HOME", str(world.folder))
-    told = world.run(f"https://{HOST}{WORKSPACE}", code=1)
+    printed = world.run(f"https://{HOST}{WORKSPACE}", code=1)
 
-    assert "the AWS credentials cannot be had" in told
-    assert "aws sso login" in told
+    assert "the AWS credentials cannot be had" in printed
+    assert "aws sso login" in printed
 
 
 def test_the_library_that_signs_is_named_where_it_is_not_installed(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

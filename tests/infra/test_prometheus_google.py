@@ -16,7 +16,7 @@ from credential_servers import google, write_service_account
 from fake_prometheus import FakePrometheus
 from loopback_certificate import certificate
 from loopback_server import Reply, Request, serving
-from signed_prometheus import GoogleGate, guarded, on_this_machine, refused_by_google, told_of, without_clouds
+from signed_prometheus import GoogleGate, guarded, on_this_machine, refused_by_google, report_or_error, without_clouds
 
 from flexspot.capacity.values.errors import ExplainedError
 from flexspot.infra.prometheus.access import CloudAuth, access_to
@@ -44,7 +44,7 @@ class World:
 
     def run(self, url: str, *arguments: str | Path, code: int = 0) -> str:
         """What the command says."""
-        return told_of(url, self.ca, *arguments, code=code, hidden=(TOKEN,))
+        return report_or_error(url, self.ca, *arguments, code=code, hidden=(TOKEN,))
 
     def asked(self, gate: Callable[[Request], Reply | None], code: int = 0) -> str:
         """What the command says of Google's own address with a server behind `gate`."""
@@ -155,7 +155,7 @@ def test_a_token_that_runs_out_is_renewed_while_a_report_is_read(world: World, m
 
 
 @pytest.mark.parametrize(
-    "refusal,told,remedy",
+    "refusal,problem,remedy",
     [
         (
             refused_by_google(403, "PERMISSION_DENIED", f"Permission monitoring.timeSeries.list denied, for {TOKEN}"),
@@ -182,10 +182,10 @@ def test_a_token_that_runs_out_is_renewed_while_a_report_is_read(world: World, m
         (refused_by_google(401, "UNAUTHENTICATED", "invalid"), "does not accept the token (HTTP 401)", "goes on where it was"),
     ],
 )
-def test_what_google_refuses_is_told_with_what_to_do(account: World, refusal: Reply, told: str, remedy: str) -> None:
+def test_what_google_refuses_is_told_with_what_to_do(account: World, refusal: Reply, problem: str, remedy: str) -> None:
     shown = account.asked(lambda _: refusal, code=1)
 
-    assert told in shown.splitlines()[0]
+    assert problem in shown.splitlines()[0]
     assert remedy in shown.splitlines()[-1]
 
 
@@ -204,9 +204,9 @@ def test_a_redirect_carries_no_token_anywhere(account: World) -> None:
         return Reply(200)
 
     with serving(elsewhere) as other:
-        told = account.asked(lambda _: Reply(302, headers={"Location": other}), code=1)
+        printed = account.asked(lambda _: Reply(302, headers={"Location": other}), code=1)
 
-    assert "redirects to another one (HTTP 302)" in told
+    assert "redirects to another one (HTTP 302)" in printed
     assert arrived == []
 
 
@@ -223,20 +223,20 @@ def test_nothing_that_is_kept_to_go_on_holds_the_token(account: World) -> None:
 
 
 def test_without_credentials_the_command_says_so_before_anything_is_asked(world: World) -> None:
-    told = world.run(f"https://{HOST}{PROJECT}", code=2)
+    printed = world.run(f"https://{HOST}{PROJECT}", code=2)
 
-    assert told.splitlines()[0] == "there are no Google Cloud credentials here that can be used."
-    assert "gcloud auth application-default login" in told
+    assert printed.splitlines()[0] == "there are no Google Cloud credentials here that can be used."
+    assert "gcloud auth application-default login" in printed
 
 
 def test_an_exchange_that_is_refused_is_told_by_its_kind_alone(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     refusal = b'{"error": "invalid_grant", "error_description": "a.workload.identity is not trusted"}'
     with serving(lambda _: Reply(400, refusal)) as address:
         federated(world, monkeypatch, address)
-        told = world.run(f"https://{HOST}{PROJECT}", code=1)
+        printed = world.run(f"https://{HOST}{PROJECT}", code=1)
 
-    assert told.splitlines()[0] == "Google Cloud gives no token: OAuthError."
-    assert "a.workload.identity" not in told
+    assert printed.splitlines()[0] == "Google Cloud gives no token: OAuthError."
+    assert "a.workload.identity" not in printed
 
 
 def test_the_library_that_finds_credentials_is_named_where_it_is_not_installed(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -246,7 +246,7 @@ def test_the_library_that_finds_credentials_is_named_where_it_is_not_installed(w
 
 
 @pytest.mark.parametrize(
-    "url,options,told",
+    "url,options,problem",
     [
         (f"http://{HOST}{PROJECT}", {}, "is http://"),
         ("http://proxy.test", {"auth": CloudAuth.GCP}, "is http://"),
@@ -257,8 +257,8 @@ def test_the_library_that_finds_credentials_is_named_where_it_is_not_installed(w
     ],
 )
 @pytest.mark.usefixtures("world")
-def test_what_contradicts_itself_is_refused(url: str, options: dict[str, Any], told: str) -> None:
-    with pytest.raises(ExplainedError, match=re.escape(told)) as caught:
+def test_what_contradicts_itself_is_refused(url: str, options: dict[str, Any], problem: str) -> None:
+    with pytest.raises(ExplainedError, match=re.escape(problem)) as caught:
         access_to(url, **options)
 
     assert caught.value.exit_code == 2

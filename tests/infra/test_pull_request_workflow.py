@@ -35,11 +35,11 @@ def script(name: str) -> str:
 
 
 def test_what_runs_the_code_may_read_it_and_nothing_else_and_what_comments_runs_none_of_it() -> None:
-    own, told = workflow(OWN), workflow(REVIEW)
+    own, called = workflow(OWN), workflow(REVIEW)
 
     assert set(own["on"]) == {"pull_request", "push", "schedule", "workflow_dispatch"}
-    assert own["permissions"] == told["permissions"] == {}
-    assert {name: job["permissions"] for name, job in told["jobs"].items()} == {
+    assert own["permissions"] == called["permissions"] == {}
+    assert {name: job["permissions"] for name, job in called["jobs"].items()} == {
         "judge": {"contents": "read"},
         "comment": {"pull-requests": "write"},
     }
@@ -51,7 +51,7 @@ def test_what_runs_the_code_may_read_it_and_nothing_else_and_what_comments_runs_
         "nightly": {"contents": "read"},
     }
     assert "steps" not in own["jobs"]["review"]
-    assert [(step["name"], "uses" in step) for step in told["jobs"]["comment"]["steps"]] == [("Comment", False)]
+    assert [(step["name"], "uses" in step) for step in called["jobs"]["comment"]["steps"]] == [("Comment", False)]
     for path in (OWN, REVIEW):
         assert {step["with"]["persist-credentials"] for step in steps(path) if "checkout" in step.get("uses", "")} == {False}
         assert "secrets." not in path.read_text()
@@ -78,10 +78,10 @@ def test_a_new_projects_workflow_reviews_as_the_one_that_others_call() -> None:
 
 @pytest.mark.parametrize("code", [0, 1])
 def test_the_review_is_shown_whether_or_not_it_fails(code: int, tmp_path: Path) -> None:
-    told = tmp_path / ".venv" / "bin" / "flexspot"
-    told.parent.mkdir(parents=True)
-    told.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@"\nexit {code}\n')
-    told.chmod(0o755)
+    program = tmp_path / ".venv" / "bin" / "flexspot"
+    program.parent.mkdir(parents=True)
+    program.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@"\nexit {code}\n')
+    program.chmod(0o755)
     summary, output = tmp_path / "summary", tmp_path / "output"
     named = {"BASE": "main", "RUNNER_TEMP": tmp_path, "GITHUB_STEP_SUMMARY": summary, "GITHUB_OUTPUT": output}
     command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script("Review")]
@@ -106,11 +106,11 @@ def test_the_official_engine_is_of_the_version_that_flexspot_is_tried_with() -> 
     ],
 )
 def test_every_change_is_checked_and_tested_and_all_tests_run_at_night(job: str, events: list[str], commands: list[str]) -> None:
-    told = workflow(OWN)["jobs"][job]
+    described = workflow(OWN)["jobs"][job]
 
-    assert told["if"] == " || ".join(f"github.event_name == '{event}'" for event in events)
-    assert [step["run"] for step in told["steps"] if "run" in step] == commands
-    assert "needs" not in told, "nothing that fails before keeps it from running"
+    assert described["if"] == " || ".join(f"github.event_name == '{event}'" for event in events)
+    assert [step["run"] for step in described["steps"] if "run" in step] == commands
+    assert "needs" not in described, "nothing that fails before keeps it from running"
     assert workflow(OWN)["on"]["push"] == {"branches": ["main"]}
     targets = set(re.findall(r"^([\w-]+):.*##", (CHECKOUT / "Makefile").read_text(), re.MULTILINE))
     assert {each.removeprefix("make ") for each in commands} <= targets
@@ -158,6 +158,6 @@ def test_the_review_is_one_comment_that_is_written_anew(comments: str, asked: st
     command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script("Comment")]
     subprocess.run(command, env=environment, check=True, capture_output=True, timeout=60)
 
-    told = (tmp_path / "asked").read_text()
-    assert asked in told
-    assert told.endswith(f"{MARKER}\n### $(touch /nowhere) `x`\n")
+    received = (tmp_path / "asked").read_text()
+    assert asked in received
+    assert received.endswith(f"{MARKER}\n### $(touch /nowhere) `x`\n")

@@ -57,7 +57,7 @@ def test_a_person_reads_the_sums_and_why_they_differ(files: tuple[str, ...], mon
     monkeypatch.setattr(out, "width", 200)
     shown = run(*files)
 
-    for told in (
+    for printed in (
         "report: 150.00 USD",
         "bill: 160.00 USD",
         "difference: +10.00 USD",
@@ -67,7 +67,7 @@ def test_a_person_reads_the_sums_and_why_they_differ(files: tuple[str, ...], mon
         "Cloud Storage",
         "names a cluster",
     ):
-        assert told in shown
+        assert printed in shown
     assert "\x1b" not in shown
 
 
@@ -106,18 +106,18 @@ def test_a_tolerance_that_is_none_is_refused(files: tuple[str, ...], percent: st
 
 
 @pytest.mark.parametrize(
-    "more, told",
+    "more, problem",
     [
         ({"nodes": None}, "nodes: Input should be a valid list"),
         ({"node_usd": "51.00"}, "its nodes sum to 50.00 USD and not to its 51.00 USD"),
         ({"period": {"name": "x", "from": "2026-10-02", "to": "2026-10-01"}}, "ends before it begins"),
     ],
 )
-def test_a_report_that_cannot_be_used_is_told(tmp_path: Path, more: dict[str, object], told: str) -> None:
+def test_a_report_that_cannot_be_used_is_told(tmp_path: Path, more: dict[str, object], problem: str) -> None:
     bill = tmp_path / "bill.csv"
     bill.write_text(table([cur_row()]))
 
-    assert told in run("--report", report_file(tmp_path, node(), **more), "--bill", bill, code=2)
+    assert problem in run("--report", report_file(tmp_path, node(), **more), "--bill", bill, code=2)
 
 
 @pytest.mark.slow
@@ -125,9 +125,9 @@ def test_a_bill_that_cannot_be_used_is_told_with_its_name_and_row(tmp_path: Path
     bill, report = tmp_path / "bill.csv", report_file(tmp_path, node())
     bill.write_text(table([cur_row(), cur_row(currency_code="EUR")]))
 
-    told = run("--report", report, "--bill", bill, code=2)
-    assert f"the bill {bill} cannot be used" in told
-    assert "row 2: line_item_currency_code is EUR, and reports are in USD. Export the bill in USD" in told
+    printed = run("--report", report, "--bill", bill, code=2)
+    assert f"the bill {bill} cannot be used" in printed
+    assert "row 2: line_item_currency_code is EUR, and reports are in USD. Export the bill in USD" in printed
     (tmp_path / "fine.csv").write_text(table([cur_row()]))
     assert "the same bill" in run("--report", report, *("--bill", tmp_path / "fine.csv") * 2, code=2)
     assert "No such file" in run("--report", report, "--bill", tmp_path / "none.csv", code=2)
@@ -144,7 +144,7 @@ def test_without_the_extra_parquet_it_is_said_what_to_install(tmp_path: Path, mo
         monkeypatch.setitem(sys.modules, name, None)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
 
-    told = run("--report", report, "--bill", bill, code=2)
-    assert "run `pip install 'flexspot[parquet]'`" in told
-    assert "flexspot[parquet]" in told
+    printed = run("--report", report, "--bill", bill, code=2)
+    assert "run `pip install 'flexspot[parquet]'`" in printed
+    assert "flexspot[parquet]" in printed
     assert "bill: 50.00 USD" in run("--report", report, "--bill", text)

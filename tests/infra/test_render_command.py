@@ -63,9 +63,9 @@ def test_secrets_are_named_by_their_name_and_key_and_never_read() -> None:
     assert {"name": "WANDB_API_KEY", "valueFrom": {"secretKeyRef": {"name": "wandb", "key": "token"}}} in pod["containers"][0]["env"]
     assert pod["imagePullSecrets"] == [{"name": "registry"}]
     for wrong in ("WANDB_API_KEY=wandb", "wandb:token"):
-        code, told = flexspot("render", "checkpointed-job", *BERT, "--secret", wrong)
+        code, printed = flexspot("render", "checkpointed-job", *BERT, "--secret", wrong)
         assert code == 2
-        assert "write it as in --secret WANDB_API_KEY=wandb:token" in " ".join(told.split())
+        assert "write it as in --secret WANDB_API_KEY=wandb:token" in " ".join(printed.split())
 
 
 def test_a_template_needs_no_name_and_no_image() -> None:
@@ -90,7 +90,7 @@ def test_everything_that_is_wrong_is_told_with_exit_code_2() -> None:
 
 
 @pytest.mark.parametrize(
-    "written,told",
+    "written,problem",
     [
         (("--set", "retries"), "is not FIELD=VALUE"),
         (("-e", "=x"), "is not NAME=VALUE"),
@@ -98,11 +98,11 @@ def test_everything_that_is_wrong_is_told_with_exit_code_2() -> None:
         (("-e", "A=1", "--set", "env={B: x}"), "--set and an option both give env"),
     ],
 )
-def test_a_pair_that_is_none_is_bad_usage(written: tuple[str, str], told: str) -> None:
+def test_a_pair_that_is_none_is_bad_usage(written: tuple[str, str], problem: str) -> None:
     code, shown = flexspot("render", "checkpointed-job", *BERT, *written)
 
     assert code == 2
-    assert told in shown
+    assert problem in shown
 
 
 def test_rendering_loads_neither_pulumi_nor_the_clouds() -> None:

@@ -215,12 +215,12 @@ def test_what_belongs_to_another_resource_of_the_state_is_not_taken_for_the_miss
     with mock_aws():
         ec2 = client("ec2")
         first = ec2.create_vpc(CidrBlock="10.0.0.0/16", TagSpecifications=tagged("vpc"))["Vpc"]["VpcId"]
-        begun = PendingCreate(
+        pending = PendingCreate(
             {"urn": "urn:pulumi:dev::flexspot::aws:ec2/vpc:Vpc::network-vpc", "type": "aws:ec2/vpc:Vpc", "inputs": {"tags": TAGS}}
         )
         identify = Identifying(PLACE, client).identify
 
-        assert identify(begun, frozenset()) == first
-        assert identify(begun, frozenset({first})) is None, "it was not made"
+        assert identify(pending, frozenset()) == first
+        assert identify(pending, frozenset({first})) is None, "it was not made"
         ec2.create_vpc(CidrBlock="10.0.0.0/16", TagSpecifications=tagged("vpc"))
-        assert isinstance(identify(begun, frozenset()), NotIdentified), "of two nobody can say which"
+        assert isinstance(identify(pending, frozenset()), NotIdentified), "of two nobody can say which"

@@ -20,10 +20,10 @@ def test_every_rule_is_listed_once_with_the_level_that_holds_here(tmp_path: Path
     (tmp_path / "flexspot-lint.yaml").write_text("flexspot: {image-not-pinned: disabled}\npages: https://git.acme.com/flexspot\n")
     monkeypatch.chdir(tmp_path)
 
-    told = CliRunner().invoke(app, ["rules", "list"])
+    result = CliRunner().invoke(app, ["rules", "list"])
     listed = json.loads(CliRunner().invoke(app, ["rules", "list", "--format", "json"]).output)
 
-    lines = told.output.splitlines()
+    lines = result.output.splitlines()
     assert [line.split()[1] for line in lines] == [rule.name for rule in sorted(judged_rules(), key=lambda rule: rule.code)]
     [line] = [line for line in lines if " image-not-pinned " in line]
     assert line.split()[2] == "disabled"

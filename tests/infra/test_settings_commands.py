@@ -62,21 +62,21 @@ def test_every_shipped_stack_can_work_and_is_warned_of_nothing_that_its_file_doe
 
     assert code == 0
     assert f"stack {stack} can work: at most " in shown
-    told = [line.partition(":")[0].removeprefix("warning ") for line in shown.splitlines() if line.startswith("warning ")]
-    assert told == WARNED.get(stack, [])
-    assert shown.endswith(f"; {len(told)} warning(s).\n")
+    warned = [line.partition(":")[0].removeprefix("warning ") for line in shown.splitlines() if line.startswith("warning ")]
+    assert warned == WARNED.get(stack, [])
+    assert shown.endswith(f"; {len(warned)} warning(s).\n")
 
 
 @pytest.mark.parametrize("stack,gpus", [("prod-gke", "96 x nvidia-h100-80gb, 36 x nvidia-l4, 24 x nvidia-tesla-a100"), ("dev-gke", "")])
 def test_what_gke_may_make_by_itself_on_demand_is_said(stack: str, gpus: str) -> None:
     _, shown = flexspot("settings", "check", "-s", stack)
 
-    told = " ".join(shown[shown.index("GKE may make nodes by itself, on demand") :].split())
-    assert " vCPU and " in told
+    message = " ".join(shown[shown.index("GKE may make nodes by itself, on demand") :].split())
+    assert " vCPU and " in message
     if gpus:
-        assert f"up to {gpus}; cluster.gpu_auto_provisioning: false leaves the GPUs out." in told
+        assert f"up to {gpus}; cluster.gpu_auto_provisioning: false leaves the GPUs out." in message
     else:
-        assert "without GPUs." in told
+        assert "without GPUs." in message
 
 
 def test_the_first_screen_of_the_readme_shows_what_the_command_prints() -> None:
@@ -160,7 +160,7 @@ def test_prices_of_ones_own_go_first_and_are_named(checkout: OwnCheckout) -> Non
 
 
 @pytest.mark.parametrize(
-    "content,told",
+    "content,problem",
     [
         (None, "prices_file (is 'mine.yaml'): is not there; a path from the stack file's own folder"),
         ("cloud: gcp\nsources: {}\nprices: []\n", "mine.yaml has prices of gcp, but those of aws are needed"),
@@ -168,7 +168,7 @@ def test_prices_of_ones_own_go_first_and_are_named(checkout: OwnCheckout) -> Non
     ],
     ids=["missing", "another cloud", "a wrong row"],
 )
-def test_a_prices_file_that_cannot_be_used_is_told(content: str | None, told: str, checkout: OwnCheckout) -> None:
+def test_a_prices_file_that_cannot_be_used_is_told(content: str | None, problem: str, checkout: OwnCheckout) -> None:
     checkout.change("own", prices_file="mine.yaml")
     if content is not None:
         (checkout.folder / "stacks" / "mine.yaml").write_text(content)
@@ -176,7 +176,7 @@ def test_a_prices_file_that_cannot_be_used_is_told(content: str | None, told: st
     refused = checkout.flexspot("settings", "check", "-s", "own")
 
     assert refused.returncode == 2
-    assert told in refused.stderr
+    assert problem in refused.stderr
     assert "Traceback" not in refused.stderr
 
 
@@ -184,7 +184,7 @@ RULES = "admission.rules_file (is '../rules.yaml'): "
 
 
 @pytest.mark.parametrize(
-    "content,told",
+    "content,problem",
     [
         (None, f"{RULES}is not there; a path from the stack file's own folder"),
         (
@@ -195,7 +195,7 @@ RULES = "admission.rules_file (is '../rules.yaml'): "
     ],
     ids=["missing", "an unknown rule", "all at once"],
 )
-def test_a_rules_file_that_cannot_be_used_is_told(content: str | None, told: str, checkout: OwnCheckout) -> None:
+def test_a_rules_file_that_cannot_be_used_is_told(content: str | None, problem: str, checkout: OwnCheckout) -> None:
     checkout.change("own", admission={"rules_file": "../rules.yaml"})
     if content is not None:
         (checkout.folder / "rules.yaml").write_text(content)
@@ -204,7 +204,7 @@ def test_a_rules_file_that_cannot_be_used_is_told(content: str | None, told: str
     as_data = json.loads(checkout.flexspot("settings", "check", "-s", "own", "--format", "json").stdout)
 
     assert refused.returncode == 2
-    assert told in refused.stderr
+    assert problem in refused.stderr
     assert "line " in refused.stderr.partition(RULES)[0]
     assert "Traceback" not in refused.stderr
     assert {each["path"] for each in as_data["problems"]} == {"admission.rules_file"}
@@ -318,6 +318,6 @@ def test_the_next_version_of_kubernetes_is_pointed_at_where_its_parts_are_known(
     _, eks = flexspot("settings", "check", "-s", "prod-eks")
     _, gke = flexspot("settings", "check", "-s", "prod-gke")
 
-    [told] = [line for line in eks.splitlines() if "versions upgrade" in line]
-    assert told == "Kubernetes 1.36: `flexspot versions upgrade -s prod-eks --to 1.36` shows what it changes"
+    [hint] = [line for line in eks.splitlines() if "versions upgrade" in line]
+    assert hint == "Kubernetes 1.36: `flexspot versions upgrade -s prod-eks --to 1.36` shows what it changes"
     assert "versions upgrade" not in gke

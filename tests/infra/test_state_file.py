@@ -38,10 +38,10 @@ def test_the_copy_takes_the_place_of_a_state_that_was_cut_off_and_nothing_is_thr
     state.write_text(left)
     state.with_name("local.json.bak").write_text(OLDER)
 
-    told = fixed(state)
+    message = fixed(state)
 
-    assert told is not None
-    assert "local.json.cut-off" in told
+    assert message is not None
+    assert "local.json.cut-off" in message
     assert state.read_text() == OLDER
     assert state.with_name("local.json.cut-off").read_text() == left
     assert fixed(state) is None
@@ -89,7 +89,7 @@ def test_a_stack_that_was_never_deployed_has_no_state_to_mend(state: Path) -> No
     assert fixed(state) is None
 
 
-BEGUN = {"resources": [], "pending_operations": [{"type": "creating", "resource": {"urn": "urn:pulumi:local::flexspot::a:b:C::d"}}]}
+OPEN_STEP = {"resources": [], "pending_operations": [{"type": "creating", "resource": {"urn": "urn:pulumi:local::flexspot::a:b:C::d"}}]}
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_nothing_is_open_in_a_state_whose_file_says_so(latest: dict[str, object]
 @pytest.mark.parametrize(
     "content",
     [
-        {"version": 3, "checkpoint": {"latest": BEGUN}},
+        {"version": 3, "checkpoint": {"latest": OPEN_STEP}},
         {"version": 4, "checkpoint": {"latest": {"resources": []}}},
         {"version": 3, "checkpoint": {"latest": None}},
         {"version": 3, "checkpoint": {"latest": {"operations": []}}},

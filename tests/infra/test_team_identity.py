@@ -56,10 +56,10 @@ def test_teams_of_one_name_in_two_clusters_of_a_project_are_told_of(tmp_path: Pa
     together = warnings(write(tmp_path, "staging", {**prod, "environment": "staging"}))
 
     assert apart == []
-    [told] = together
-    assert told.path == "project"
-    assert told.text.startswith("ads, nlp, search, vision: teams of Pulumi.prod.yaml in the same project")
-    assert "give one of the stacks a project of its own" in told.text
+    [warning] = together
+    assert warning.path == "project"
+    assert warning.text.startswith("ads, nlp, search, vision: teams of Pulumi.prod.yaml in the same project")
+    assert "give one of the stacks a project of its own" in warning.text
 
 
 def test_a_stack_beside_it_that_cannot_be_read_keeps_nobody_from_being_checked(tmp_path: Path) -> None:

@@ -78,7 +78,7 @@ def test_every_command_line_that_is_written_is_taken() -> None:
     found = list(written())
 
     assert len(found) > 100
-    assert {f"{where}: flexspot {said}": told for where, said, whole in found if (told := problem(said, whole=whole))} == {}
+    assert {f"{where}: flexspot {said}": reason for where, said, whole in found if (reason := problem(said, whole=whole))} == {}
 
 
 @pytest.mark.slow

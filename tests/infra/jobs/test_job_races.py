@@ -139,7 +139,7 @@ def test_a_job_that_somebody_put_in_the_place_of_the_one_that_was_seen_is_not_st
 
 
 @pytest.mark.parametrize(
-    "status,words,told",
+    "status,words,problem",
     [
         (403, 'jobs.batch is forbidden: User "ann" cannot create resource "jobs"', "you may not"),
         (403, 'User "system:anonymous" cannot list resource "jobs"', "the cluster does not know you"),
@@ -152,14 +152,14 @@ def test_a_job_that_somebody_put_in_the_place_of_the_one_that_was_seen_is_not_st
         (503, "etcdserver: leader changed", "the API server is busy or broken"),
     ],
 )
-def test_a_refusal_is_told_as_what_it_is(status: int, words: str, told: str) -> None:
+def test_a_refusal_is_told_as_what_it_is(status: int, words: str, problem: str) -> None:
     error = ApiException(status=status, reason="")
     error.body = f'{{"message": {words!r}}}'.replace("'", '"') if '"' not in words else None
     error.reason = words
 
     found = explained(error, "bert is not submitted")
 
-    assert found.problem == f"bert is not submitted: {told}."
+    assert found.problem == f"bert is not submitted: {problem}."
     assert found.evidence == (words,)
 
 
@@ -167,7 +167,7 @@ def test_a_server_that_is_busy_for_a_while_does_not_end_the_following(monkeypatc
     cluster = memory()
     cluster.create(job(**DONE))
     answers = iter([503, 429, 0])
-    told: list[str] = []
+    lines: list[str] = []
     job_states = submission.job_states
     monkeypatch.setattr(submission, "_POLL_SECONDS", 0.0)
 
@@ -178,5 +178,5 @@ def test_a_server_that_is_busy_for_a_while_does_not_end_the_following(monkeypatc
 
     monkeypatch.setattr(submission, "job_states", states_after)
 
-    assert follow(cluster, "bert", told.append, told.append) is State.DONE
-    assert told == ["the jobs cannot be seen: the API server is busy or broken; looking again", "bert is done"]
+    assert follow(cluster, "bert", lines.append, lines.append) is State.DONE
+    assert lines == ["the jobs cannot be seen: the API server is busy or broken; looking again", "bert is done"]

@@ -51,18 +51,18 @@ def test_a_script_of_this_machine_is_sent_and_a_command_of_the_image_is_not(tmp_
 
 
 @pytest.mark.parametrize(
-    "name,content,told",
+    "name,content,problem",
     [
         ("my train.py", b"pass", "is not a name under which a script can be sent"),
         ("train.py", b"\xff\xfe", "cannot be read as text"),
     ],
 )
 def test_a_script_that_no_configmap_can_hold_is_told_before_anything_is_asked_for(
-    name: str, content: bytes, told: str, tmp_path: Path
+    name: str, content: bytes, problem: str, tmp_path: Path
 ) -> None:
     (tmp_path / name).write_bytes(content)
 
-    with pytest.raises(ExplainedError, match=told):
+    with pytest.raises(ExplainedError, match=problem):
         script_of([str(tmp_path / name)])
     (tmp_path / "folder.py").mkdir()
     with pytest.raises(ExplainedError, match=r"folder\.py is a folder"):

@@ -32,25 +32,25 @@ def reviewed(*stacks: StackReview, untouched: tuple[str, ...] = ("dev-gke",)) ->
 
 
 def test_the_comment_says_what_goes_and_why_and_what_is_new() -> None:
-    told = review_markdown(reviewed(review_of("h100")))
+    report = review_markdown(reviewed(review_of("h100")))
 
-    assert told.startswith(f"{MARKER}\n### Flexspot: ")
-    assert "pool h100 is deleted and made anew, with its nodes and what runs on them, because gpus&#95;per&#95;node changes" in told
-    assert "🔴 new: gpu-pool-without-taint, NodePool h100: the pool has no taint" in told
-    assert "Unchanged: <code>dev-gke</code>." in told
+    assert report.startswith(f"{MARKER}\n### Flexspot: ")
+    assert "pool h100 is deleted and made anew, with its nodes and what runs on them, because gpus&#95;per&#95;node changes" in report
+    assert "🔴 new: gpu-pool-without-taint, NodePool h100: the pool has no taint" in report
+    assert "Unchanged: <code>dev-gke</code>." in report
 
 
 def test_names_and_messages_stay_text_in_the_comment() -> None:
-    told = review_markdown(reviewed(review_of(HOSTILE, HOSTILE, head=StackPreview(None, (HOSTILE,)))))
+    report = review_markdown(reviewed(review_of(HOSTILE, HOSTILE, head=StackPreview(None, (HOSTILE,)))))
     ours = {"code", "/code", "details", "/details", "summary", "/summary", "sub", "/sub", "!-- flexspot review --"}
 
-    assert set(re.findall(r"<([^>]*)>", told)) <= ours
-    assert told.count("<details>") == told.count("</details>")
-    assert "@" not in told
-    assert "](" not in told
-    assert "\x1b" not in told
-    assert [line for line in told.splitlines() if line.startswith("#")] == [told.splitlines()[1]]
-    rows = [line for line in told.splitlines() if line.startswith("| replaced")]
+    assert set(re.findall(r"<([^>]*)>", report)) <= ours
+    assert report.count("<details>") == report.count("</details>")
+    assert "@" not in report
+    assert "](" not in report
+    assert "\x1b" not in report
+    assert [line for line in report.splitlines() if line.startswith("#")] == [report.splitlines()[1]]
+    rows = [line for line in report.splitlines() if line.startswith("| replaced")]
     assert [row.count("|") for row in rows] == [5], "a bar in a name would be another column"
 
 
@@ -67,10 +67,10 @@ def many() -> Iterator[StackReview]:
 
 
 def test_a_comment_is_never_longer_than_github_takes_and_names_every_stack() -> None:
-    told = review_markdown(reviewed(*many()))
+    report = review_markdown(reviewed(*many()))
 
-    assert len(told) < 65_536
-    assert all(f"<code>stack-{number}</code>" in told for number in range(30))
+    assert len(report) < 65_536
+    assert all(f"<code>stack-{number}</code>" in report for number in range(30))
 
 
 @pytest.fixture(scope="module")
@@ -92,9 +92,9 @@ def test_the_heading_has_one_total_over_all_stacks_and_says_what_is_not_in_it(co
 
     assert costs["local"] is None
     assert least.quantize(Decimal("0.01")) == expected_of(costs["dev-gke"]) + expected_of(costs["dev-eks"])
-    told = review_markdown(review)
-    assert f"| all stacks | | | | | | at least {least:,.2f} |" in told
-    assert "may differ. Not in the sum: prod-eks. " in told
+    report = review_markdown(review)
+    assert f"| all stacks | | | | | | at least {least:,.2f} |" in report
+    assert "may differ. Not in the sum: prod-eks. " in report
     assert json.loads(review_json(review))["expected_usd_without"] == ["prod-eks"]
 
 
@@ -119,11 +119,11 @@ def test_a_stack_says_what_depends_on_use_which_prices_nobody_checked_and_what_i
     guessed = replace(cost, lines=lines, notes=("the use names class trainig",))
     review = reviewed(review_of("h100", stack="dev-eks", head=StackPreview(Path("plan")), cost=guessed), untouched=())
 
-    told = review_markdown(review)
-    assert re.search(r"- a month, by use: [\d,.]+ \+\? with nothing running, [\d,.]+ \+\? expected, [\d,.]+ \+\? at worst", told)
-    assert "<summary>2 not in the sums</summary>" in told
-    assert "Spot price of p9" in told
-    assert "(?)" in told
+    report = review_markdown(review)
+    assert re.search(r"- a month, by use: [\d,.]+ \+\? with nothing running, [\d,.]+ \+\? expected, [\d,.]+ \+\? at worst", report)
+    assert "<summary>2 not in the sums</summary>" in report
+    assert "Spot price of p9" in report
+    assert "(?)" in report
     checked = tuple(replace(line, prices=tuple(replace(price, verified=True) for price in line.prices)) for line in cost.lines)
     fine = reviewed(review_of("h100", head=StackPreview(Path("plan")), cost=replace(cost, lines=checked)), untouched=())
     assert "(?)" not in review_markdown(fine)
@@ -133,17 +133,17 @@ def test_a_stack_says_what_depends_on_use_which_prices_nobody_checked_and_what_i
 
 
 def test_nothing_to_say_is_one_line() -> None:
-    told = review_markdown(reviewed(untouched=("dev-gke", "prod-gke")))
+    report = review_markdown(reviewed(untouched=("dev-gke", "prod-gke")))
 
-    assert told.splitlines()[1] == "### Flexspot: no stack changes"
-    assert "Unchanged: <code>dev-gke</code>, <code>prod-gke</code>." in told
+    assert report.splitlines()[1] == "### Flexspot: no stack changes"
+    assert "Unchanged: <code>dev-gke</code>, <code>prod-gke</code>." in report
 
 
 def test_programs_get_everything_as_json() -> None:
-    told = json.loads(review_json(reviewed(review_of("h100"))))
+    report = json.loads(review_json(reviewed(review_of("h100"))))
 
-    assert told["unchanged"] == ["dev-gke"]
-    stack = told["stacks"][0]
+    assert report["unchanged"] == ["dev-gke"]
+    stack = report["stacks"][0]
     assert stack["resources"] == [
         {
             "urn": POOL.format("h100"),
@@ -166,23 +166,23 @@ def test_a_refusal_is_told_once_and_without_the_paths_of_the_machine() -> None:
         "  |           it costs too much, as before",
         "what to do: fix what the policies report above; nothing that they refused was deployed.",
     )
-    told = review_markdown(reviewed(review_of("h100", head=StackPreview(None, lines))))
+    report = review_markdown(reviewed(review_of("h100", head=StackPreview(None, lines))))
 
-    assert [line for line in told.splitlines() if line.startswith("- ⛔")] == [
+    assert [line for line in report.splitlines() if line.startswith("- ⛔")] == [
         "- ⛔ refused: error: preview of stack prod-gke did not succeed.",
         "- ⛔ refused: - &#91;mandatory&#93; &#91;severity: high&#93; budget-exceeded (flexspot:index:MonthlyCost: monthly-cost)",
         "- ⛔ refused: it costs too much, as before",
         "- ⛔ refused: what to do: fix what the policies report above; nothing that they refused was deployed.",
     ]
-    assert told.count("the pool has no taint") == 1
+    assert report.count("the pool has no taint") == 1
 
 
 def test_code_scanning_gets_sarif_at_the_stacks_file() -> None:
     refused = review_of("h100", head=StackPreview(None, ("error: no such machine",)), new_verdicts=())
-    told = json.loads(review_sarif(reviewed(review_of("a"), refused), "1.2.3", {"prod-gke": "stacks/Pulumi.prod-gke.yaml"}))
+    report = json.loads(review_sarif(reviewed(review_of("a"), refused), "1.2.3", {"prod-gke": "stacks/Pulumi.prod-gke.yaml"}))
 
-    jsonschema.validate(told, SARIF)
-    results = told["runs"][0]["results"]
+    jsonschema.validate(report, SARIF)
+    results = report["runs"][0]["results"]
     assert [each["ruleId"] for each in results] == ["gpu-pool-without-taint", "stack-is-refused"]
     assert {each["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for each in results} == {"stacks/Pulumi.prod-gke.yaml"}
 
