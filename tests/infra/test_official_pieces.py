@@ -48,7 +48,7 @@ def test_a_machine_with_the_pieces_of_its_cloud_lacks_nothing(cloud: Platform, p
 @pytest.mark.parametrize(
     "said,fits", [(version(), True), (version(minor=1), True), (version(patch=-0, minor=-1), False), (version(1), False)]
 )
-def test_a_command_line_fits_when_it_is_as_new_as_the_sdk(said: str, fits: bool, machine: Path) -> None:  # noqa: FBT001 -- the expectation
+def test_a_command_line_fits_if_it_is_as_new_as_the_sdk(said: str, fits: bool, machine: Path) -> None:  # noqa: FBT001 -- the expectation
     put_command_line(machine, f"v{said}")
 
     found = command_line()

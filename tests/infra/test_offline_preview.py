@@ -105,7 +105,7 @@ def test_a_shipped_stack_passes_the_policies_without_a_cloud_account_and_keeps_n
     assert files_of(checkout.folder) == previewed(stack).before
 
 
-def test_a_preview_of_a_stack_with_secrets_asks_for_no_passphrase_and_tells_none(previewed: Callable[[str], Previewed]) -> None:
+def test_a_preview_of_a_stack_with_secrets_needs_no_passphrase_and_shows_no_secret(previewed: Callable[[str], Previewed]) -> None:
     """The engine ended with "incorrect passphrase", or would have asked a key of a cloud."""
     found = previewed("dev-eks")
 
@@ -116,7 +116,7 @@ def test_a_preview_of_a_stack_with_secrets_asks_for_no_passphrase_and_tells_none
     assert (found.checkout.folder / "stacks" / "Pulumi.dev-eks.yaml").read_text(encoding="utf-8") == found.stack_file
 
 
-def test_what_a_stack_declares_is_what_is_costed(previewed: Callable[[str], Previewed]) -> None:
+def test_the_declared_resources_are_the_costed_ones(previewed: Callable[[str], Previewed]) -> None:
     text = previewed("dev-eks").plan.read_text()
 
     found = json.loads(text)
@@ -126,7 +126,7 @@ def test_what_a_stack_declares_is_what_is_costed(previewed: Callable[[str], Prev
     assert "4dabf18193072939515e22adb298388d" not in text
 
 
-def test_a_budget_that_a_price_which_nobody_knows_may_exceed_is_warned_of(previewed: Callable[[str], Previewed]) -> None:
+def test_a_budget_that_an_unknown_price_may_exceed_causes_a_warning(previewed: Callable[[str], Previewed]) -> None:
     """Of an N1 with T4s the book has no price at all: nobody can say whether the 4,000 are kept."""
     found = previewed("dev-gke")
     costed = found.checkout.flexspot("cost", str(found.plan))
@@ -144,9 +144,7 @@ def change(checkout: OwnCheckout, stack: str, **changes: Any) -> None:
     file.write_text(yaml.safe_dump(written))
 
 
-def test_what_breaks_the_rules_or_the_budget_of_the_stack_is_refused_and_its_plan_is_written_all_the_same(
-    checkout: OwnCheckout, tmp_path: Path
-) -> None:
+def test_a_violated_rule_or_budget_is_refused_and_the_plan_is_still_written(checkout: OwnCheckout, tmp_path: Path) -> None:
     change(
         checkout, "dev-gke", admission={"rules_file": "../flexspot-lint.yaml"}, budget={"monthly_usd": 4000, "on_unknown_prices": "refuse"}
     )
@@ -167,7 +165,7 @@ def test_what_breaks_the_rules_or_the_budget_of_the_stack_is_refused_and_its_pla
     assert {each["policy"] for each in found["policies"]} >= {"budget-exceeded", "missing-owner-labels"}
 
 
-OTHER_CLUSTERS = pytest.mark.nightly(held_by="test_a_cluster_of_somebody_elses_is_previewed_by_its_name_alone")
+OTHER_CLUSTERS = pytest.mark.nightly(held_by="test_an_existing_cluster_is_previewed_by_its_name_alone")
 
 
 @pytest.mark.parametrize(
@@ -178,7 +176,7 @@ OTHER_CLUSTERS = pytest.mark.nightly(held_by="test_a_cluster_of_somebody_elses_i
         pytest.param("dev-eks", {}, marks=OTHER_CLUSTERS),
     ],
 )
-def test_a_cluster_of_somebody_elses_is_previewed_by_its_name_alone(stack: str, parts: dict[str, Any], checkout: OwnCheckout) -> None:
+def test_an_existing_cluster_is_previewed_by_its_name_alone(stack: str, parts: dict[str, Any], checkout: OwnCheckout) -> None:
     known = {"version": "1.35", "ami": "al2023@v20260903"} if stack == "dev-eks" else {}
     change(checkout, stack, cluster={"existing": "theirs", **known, **parts})
 

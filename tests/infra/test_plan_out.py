@@ -41,7 +41,7 @@ def written(path: Path, *events: Any, own_prices: Path | None = None) -> dict[st
     return json.loads(path.read_text())
 
 
-def test_resources_and_verdicts_are_written_with_marks_for_what_is_unknown_or_secret(tmp_path: Path) -> None:
+def test_resources_and_verdicts_are_written_with_marks_for_unknown_and_secret_values(tmp_path: Path) -> None:
     inputs = {"name": "dev", "role": UNKNOWN, "keys": [{SIGNATURE: "1b47", "ciphertext": "[secret]"}, "[secret]"], "zones": 2}
 
     found = written(tmp_path / "plan.json", event(inputs), event(verdict="NodePool l4: no"), event())
@@ -60,7 +60,7 @@ def test_resources_and_verdicts_are_written_with_marks_for_what_is_unknown_or_se
     assert (found["stack"], found["cloud"], found["cost"]["budget_usd"]) == ("dev-eks", "eks", "4000")
 
 
-def test_what_is_written_can_be_costed_with_the_stacks_own_prices(tmp_path: Path) -> None:
+def test_the_plan_file_can_be_costed_with_the_stacks_own_prices(tmp_path: Path) -> None:
     prices = tmp_path / "prices.yaml"
     prices.write_text(
         "cloud: aws\nsources: {own: {citation: our contract, as_of: 2026-11-01, verified: true}}\n"

@@ -37,7 +37,7 @@ def broken(resources: Resources) -> list[tuple[str, Finding]]:
 
 
 @pytest.mark.parametrize("stack", ["local", "dev-gke", "prod-gke", "dev-eks", "prod-eks"])
-def test_a_shipped_stack_keeps_every_rule_and_nothing_hangs_on_what_is_not_known_yet(stack: str) -> None:
+def test_a_shipped_stack_keeps_every_rule_without_undecided_findings(stack: str) -> None:
     assert [(name, each.rule, each.message) for name, each in broken(resources_of(stack))] == []
 
 
@@ -62,7 +62,7 @@ def test_a_stack_of_another_kind_keeps_every_rule(settings: dict[str, Any]) -> N
 
 
 @pytest.mark.parametrize("defect", DEFECTS, ids=str)
-def test_a_planted_defect_is_found_by_its_rule_alone_on_its_resource_alone(defect: Defect) -> None:
+def test_a_planted_defect_is_found_only_by_its_rule_and_on_its_resource(defect: Defect) -> None:
     found = [(name, each) for name, each in broken(planted(defect)) if each.verdict is Verdict.FAIL]
 
     assert {(name, each.rule) for name, each in found} == {(defect.on, defect.rule)}, [each.message for _, each in found]
@@ -73,7 +73,7 @@ WITHOUT_DEFECT = sorted({rule.name for rule in all_rules()} - {each.rule for eac
 
 
 @pytest.mark.parametrize("rule", WITHOUT_DEFECT)
-def test_a_rule_without_a_row_finds_a_failing_fixture_of_its_own_beside_a_whole_stack(rule: str) -> None:
+def test_a_rule_without_a_row_finds_its_failing_fixture_next_to_a_whole_stack(rule: str) -> None:
     stack = [from_pulumi(kind, name, inputs) for name, (kind, inputs) in resources_of("dev-eks").items()]
 
     def found(case: Case) -> bool:

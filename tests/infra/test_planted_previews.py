@@ -64,7 +64,7 @@ def plant(checkout: OwnCheckout, changed: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("stack", ["dev-eks", "dev-gke"])
-def test_a_preview_with_defects_is_stopped_by_their_rules_alone(stack: str, checkout: OwnCheckout) -> None:
+def test_a_preview_with_defects_is_stopped_only_by_their_rules(stack: str, checkout: OwnCheckout) -> None:
     defects = [each for each in DEFECTS if each.stack == stack]
     before, after = resources_of(stack), planted(*defects)
     plant(checkout, {name: edits(before[name][1], inputs) for name, (_, inputs) in after.items() if before[name][1] != inputs})
@@ -82,7 +82,7 @@ def test_a_preview_with_defects_is_stopped_by_their_rules_alone(stack: str, chec
     assert any(rule in shown.stderr for rule in stopping), shown.stderr
 
 
-def test_a_secret_of_the_program_is_judged_and_not_told(checkout: OwnCheckout) -> None:
+def test_a_secret_of_the_program_is_checked_and_not_shown(checkout: OwnCheckout) -> None:
     path = ("spec", "template", "spec", "nodeClassRef", "name")
     plant(checkout, {"l4-spot-node-pool": [{"path": path, "value": HUNTER, "secret": True}]})
 

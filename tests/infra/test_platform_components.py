@@ -96,7 +96,7 @@ def refusal_of(kind: type[EksPlatform | GkePlatform], settings: dict[str, Any]) 
     return str(refused.value)
 
 
-def test_settings_that_cannot_work_are_refused_with_every_path_before_anything_is_declared() -> None:
+def test_invalid_settings_are_refused_with_every_path_before_any_declaration() -> None:
     settings = shipped("dev-eks", environment="Dev Two")
     settings["pools"][0]["machine"] = "g6.huge"
 
@@ -112,14 +112,14 @@ def test_a_platform_of_another_cloud_is_refused() -> None:
     assert "cloud (is 'gke'): is not the cloud of EksPlatform; allowed: eks" in message
 
 
-def test_a_file_needs_an_absolute_path_as_there_is_no_stack_file_to_begin_at() -> None:
+def test_a_file_needs_an_absolute_path_without_a_stack_file() -> None:
     message = refusal_of(EksPlatform, shipped("dev-eks", prices_file="prices.yaml"))
 
     assert "prices_file" in message
     assert "give an absolute path" in message
 
 
-def test_an_output_in_settings_is_told_by_its_path() -> None:
+def test_an_output_in_settings_is_refused_with_its_path() -> None:
     with pytest.raises(SettingsError) as refused:
         under_mocks("test", lambda: EksPlatform("prod", {"platform": with_outputs()}), Preview())
 

@@ -155,7 +155,7 @@ def test_fresh_prices_replace_their_rows_and_leave_all_others(aws: dict[str, Stu
     assert own.read_text() == text
 
 
-def test_services_are_refreshed_with_the_machines_and_what_cannot_be_told_is_left(aws: dict[str, Stubber], tmp_path: Path) -> None:
+def test_services_are_refreshed_with_the_machines_and_unclear_prices_stay(aws: dict[str, Stubber], tmp_path: Path) -> None:
     own = tmp_path / "prices.yaml"
     answer_with(aws, [product("0.8048")], [], SERVICES)
     shown = refresh("--cloud", "aws", "--file", own, "--region", "us-east-1", "--machine", "g6.xlarge")
@@ -201,7 +201,7 @@ def test_usage_types_of_other_regions_are_found_by_the_names_that_their_lists_ha
     assert service_usd([usage(name, unit, ("0", price)) for name, unit, price in rows], asked) == Decimal(usd)
 
 
-def test_a_dry_run_writes_nothing_and_what_was_not_found_is_told(aws: dict[str, Stubber], tmp_path: Path) -> None:
+def test_a_dry_run_writes_nothing_and_reports_missing_prices(aws: dict[str, Stubber], tmp_path: Path) -> None:
     answer_with(aws, [product("0.8048")], [])
     shown = refresh("--cloud", "aws", "--file", tmp_path / "new.yaml", "--region", "us-east-1", "--machine", "g6.xlarge", "--dry-run")
 
@@ -209,7 +209,7 @@ def test_a_dry_run_writes_nothing_and_what_was_not_found_is_told(aws: dict[str, 
     assert list(tmp_path.iterdir()) == []
 
 
-def test_nothing_found_or_no_access_leaves_the_file_and_tells_no_credential(aws: dict[str, Stubber], tmp_path: Path) -> None:
+def test_without_prices_or_access_the_file_stays_and_no_credential_is_shown(aws: dict[str, Stubber], tmp_path: Path) -> None:
     own = tmp_path / "prices.yaml"
     own.write_text(OWN)
     arguments = ("--cloud", "aws", "--file", own, "--region", "us-east-1", "--machine", "g6.xlarge")
@@ -233,14 +233,14 @@ def test_nothing_found_or_no_access_leaves_the_file_and_tells_no_credential(aws:
         (("--cloud", "gcp", "--region", "us-east-1"), "give a region such as us-central1."),
     ],
 )
-def test_what_cannot_be_asked_for_is_refused_before_anybody_is_asked(arguments: tuple[str, ...], problem: str, tmp_path: Path) -> None:
+def test_invalid_requests_are_refused_before_the_cloud_is_asked(arguments: tuple[str, ...], problem: str, tmp_path: Path) -> None:
     own = tmp_path / "prices.yaml"
     own.write_text(OWN)
 
     assert problem in refresh(*arguments, "--file", own, code=2)
 
 
-def test_where_no_stack_is_on_the_cloud_regions_must_be_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_regions_are_required_if_no_stack_is_on_the_cloud(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """AWS was said to have no price of what was asked for, which was nothing."""
     (tmp_path / "Pulumi.yaml").write_text("name: acme\nruntime: python\n")
     monkeypatch.chdir(tmp_path)
@@ -251,7 +251,7 @@ def test_where_no_stack_is_on_the_cloud_regions_must_be_named(tmp_path: Path, mo
     assert "name regions with --region" in printed
 
 
-def test_a_file_that_is_no_price_file_or_in_no_folder_is_refused_before_anybody_is_asked(tmp_path: Path) -> None:
+def test_an_unusable_price_file_is_refused_before_the_cloud_is_asked(tmp_path: Path) -> None:
     (tmp_path / "bad.yaml").write_text("cloud: aws\nprices: 3\n")
 
     assert "bad.yaml cannot be used" in refresh("--cloud", "aws", "--file", tmp_path / "bad.yaml", "--region", "us-east-1", code=2)
@@ -268,18 +268,18 @@ def test_a_file_that_is_no_price_file_or_in_no_folder_is_refused_before_anybody_
         ([json.dumps({"terms": {"Reserved": {}}})], None),
     ],
 )
-def test_a_list_price_counts_where_there_is_exactly_one(products: list[str], usd: Decimal | None) -> None:
+def test_a_list_price_counts_if_there_is_exactly_one(products: list[str], usd: Decimal | None) -> None:
     assert on_demand_usd(products) == usd
 
 
-def test_a_spot_price_is_the_median_of_what_zones_cost_last() -> None:
+def test_a_spot_price_is_the_median_of_the_zones_last_prices() -> None:
     history = [spot("us-east-1a", "0.9", hour=2), spot("us-east-1a", "0.1"), spot("us-east-1b", "0.3"), spot("us-east-1c", "0.4")]
 
     assert spot_usd([*history, spot("us-west-2a", "0.01"), spot("us-east-1d", "none")], "us-east-1") == {"g6.xlarge": Decimal("0.4")}
 
 
 @pytest.mark.slow
-def test_without_regions_those_of_all_stacks_are_asked_for_by_one_command(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_regions_one_command_requests_those_of_all_stacks(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
 
     def of_region(machines: list[Any], region: str) -> list[tuple[str, CapacityType, Decimal]]:

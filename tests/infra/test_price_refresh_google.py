@@ -89,7 +89,7 @@ def catalog(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return pages
 
 
-def test_machines_are_the_sums_of_their_parts_and_what_is_missing_is_told(catalog: list[Any], tmp_path: Path) -> None:
+def test_machines_are_the_sums_of_their_parts_and_missing_prices_are_reported(catalog: list[Any], tmp_path: Path) -> None:
     """Flex-start against the sum that the shipped price book has from that bill, worked out there by hand."""
     catalog[1] = {"skus": [*GOOGLE[4:], *H100]}
     own = tmp_path / "gcp.yaml"
@@ -124,7 +124,7 @@ def test_machines_are_the_sums_of_their_parts_and_what_is_missing_is_told(catalo
 @pytest.mark.parametrize(
     "page,kind", [(403, "HTTP 403"), ({"skus": [{"pricingInfo": [3]}]}, "MalformedCatalogError"), ([], "MalformedCatalogError")]
 )
-def test_a_refusal_of_google_is_told_by_its_kind(catalog: list[Any], page: Any, kind: str, tmp_path: Path) -> None:
+def test_a_refusal_of_google_is_shown_by_its_kind(catalog: list[Any], page: Any, kind: str, tmp_path: Path) -> None:
     catalog[:] = [page]
 
     assert f"Google did not answer with prices: {kind}" in refresh(

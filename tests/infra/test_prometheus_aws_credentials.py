@@ -58,7 +58,7 @@ def in_a_pod(world: World, monkeypatch: pytest.MonkeyPatch, sts: str) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL_STS", sts)
 
 
-def test_credentials_that_run_out_are_renewed_while_a_report_is_read(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_expiring_credentials_are_renewed_while_a_report_is_read(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     keys: dict[str, tuple[str, str | None]] = {}
     gate = AwsGate(REGION, keys)
 
@@ -76,7 +76,7 @@ def test_credentials_that_run_out_are_renewed_while_a_report_is_read(world: Worl
     assert len(set(gate.let_in)) == len(gate.let_in) > 1
 
 
-def test_without_credentials_the_command_says_so_before_anything_is_asked(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_credentials_are_reported_before_any_request(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     without_keys(monkeypatch)
     printed = world.run(f"https://{HOST}{WORKSPACE}", code=2)
 
@@ -85,7 +85,7 @@ def test_without_credentials_the_command_says_so_before_anything_is_asked(world:
     assert "IRSA or EKS Pod Identity" in printed
 
 
-def test_credentials_that_cannot_be_had_are_told_by_their_kind_alone(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_the_kind_of_a_credential_error_is_shown(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_PROFILE", "gone")
     assert "cannot be had: ProfileNotFound." in world.run(f"https://{HOST}{WORKSPACE}", code=2)
     monkeypatch.delenv("AWS_PROFILE")
@@ -98,9 +98,7 @@ def test_credentials_that_cannot_be_had_are_told_by_their_kind_alone(world: Worl
     assert "a.web.identity" not in printed
 
 
-def test_a_session_of_single_sign_on_that_is_over_is_told_with_the_command_that_begins_one(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_expired_single_sign_on_session_has_the_command_to_start_one(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     without_keys(monkeypatch)
     (world.folder / "config").write_text(
         "[sso-session acme]\nsso_start_url = https://acme.awsapps.com/start\nsso_region = eu-central-1\n"
@@ -114,7 +112,7 @@ def test_a_session_of_single_sign_on_that_is_over_is_told_with_the_command_that_
     assert "aws sso login" in printed
 
 
-def test_the_library_that_signs_is_named_where_it_is_not_installed(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_signing_library_is_named(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "botocore.auth", None)
 
     assert "--extra prometheus-aws" in world.run(f"https://{HOST}{WORKSPACE}", code=2)

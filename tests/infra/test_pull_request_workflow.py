@@ -34,7 +34,7 @@ def script(name: str) -> str:
     return step["run"]
 
 
-def test_what_runs_the_code_may_read_it_and_nothing_else_and_what_comments_runs_none_of_it() -> None:
+def test_the_job_that_runs_code_only_reads_and_the_job_that_comments_runs_no_code() -> None:
     own, called = workflow(OWN), workflow(REVIEW)
 
     assert set(own["on"]) == {"pull_request", "push", "schedule", "workflow_dispatch"}
@@ -58,7 +58,7 @@ def test_what_runs_the_code_may_read_it_and_nothing_else_and_what_comments_runs_
         assert "secrets:" not in path.read_text()
 
 
-def test_a_new_projects_workflow_reviews_as_the_one_that_others_call() -> None:
+def test_a_new_projects_workflow_reviews_like_the_reusable_one() -> None:
     """A new project has it whole, since its host may not be the one that Flexspot is on."""
     inputs = workflow(REVIEW)["on"]["workflow_call"]["inputs"]
     filled = REVIEW.read_text()
@@ -93,7 +93,7 @@ def test_the_review_is_shown_whether_or_not_it_fails(code: int, tmp_path: Path) 
     assert re.fullmatch(rf"comment<<(\w+)\n{re.escape(said)}\1\n", output.read_text())
 
 
-def test_the_official_engine_is_of_the_version_that_flexspot_is_tried_with() -> None:
+def test_the_official_engine_has_the_tested_version() -> None:
     assert workflow(REVIEW)["on"]["workflow_call"]["inputs"]["pulumi"]["default"] == version("pulumi")
 
 
@@ -116,7 +116,7 @@ def test_every_change_is_checked_and_tested_and_all_tests_run_at_night(job: str,
     assert {each.removeprefix("make ") for each in commands} <= targets
 
 
-def test_the_tools_are_built_anew_when_the_version_of_one_changes() -> None:
+def test_the_tools_are_rebuilt_when_the_version_of_one_changes() -> None:
     keys = [step["with"]["key"] for step in steps(OWN) if step.get("with", {}).get("path", "").endswith("tools")]
 
     assert len(set(keys)) == len(keys) == 2, "what `make test` builds is a part of what is built at night"
@@ -141,7 +141,7 @@ esac
     [("", "--method POST repos/acme/platform/issues/7/comments"), ("11\n12\n", "--method PATCH repos/acme/platform/issues/comments/11")],
     ids=["the first time", "again"],
 )
-def test_the_review_is_one_comment_that_is_written_anew(comments: str, asked: str, tmp_path: Path) -> None:
+def test_the_review_is_one_comment_that_is_rewritten(comments: str, asked: str, tmp_path: Path) -> None:
     (tmp_path / "gh").write_text(GH)
     (tmp_path / "gh").chmod(0o755)
     (tmp_path / "comments").write_text(comments)

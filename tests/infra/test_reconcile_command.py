@@ -71,7 +71,7 @@ def test_a_person_reads_the_sums_and_why_they_differ(files: tuple[str, ...], mon
     assert "\x1b" not in shown
 
 
-def test_a_program_gets_money_as_text_that_sums_to_the_bill(files: tuple[str, ...]) -> None:
+def test_json_has_money_as_text_that_adds_up_to_the_bill(files: tuple[str, ...]) -> None:
     found = json.loads(run(*files, "--format", "json"))
 
     parts = [part["usd"] for line in found["lines"] for part in line["why"]] + [each["usd"] for each in found["others"]]
@@ -86,7 +86,7 @@ def test_a_program_gets_money_as_text_that_sums_to_the_bill(files: tuple[str, ..
     }
 
 
-def test_a_spreadsheet_gets_rows_that_sum_to_the_bill_and_no_formula(files: tuple[str, ...]) -> None:
+def test_csv_has_rows_that_add_up_to_the_bill_and_no_formula(files: tuple[str, ...]) -> None:
     rows = list(csv.DictReader(io.StringIO(run(*files, "--format", "csv"))))
 
     assert sum(Decimal(each["usd"]) for each in rows) == Decimal("160.00")
@@ -95,13 +95,13 @@ def test_a_spreadsheet_gets_rows_that_sum_to_the_bill_and_no_formula(files: tupl
 
 
 @pytest.mark.slow
-def test_the_exit_code_says_whether_what_is_unexplained_is_tolerated(files: tuple[str, ...]) -> None:
+def test_the_exit_code_shows_whether_the_unexplained_amount_is_tolerated(files: tuple[str, ...]) -> None:
     assert "more than 0.5 %" in run(*files, "--tolerance-percent", "0.5", code=1)
     assert "within 0.6 %" in run(*files, "--tolerance-percent", "0.6")
 
 
 @pytest.mark.parametrize("percent", ["101", "NaN"])
-def test_a_tolerance_that_is_none_is_refused(files: tuple[str, ...], percent: str) -> None:
+def test_an_invalid_tolerance_is_refused(files: tuple[str, ...], percent: str) -> None:
     assert "from 0 to 100" in run(*files, "--tolerance-percent", percent, code=2)
 
 
@@ -113,7 +113,7 @@ def test_a_tolerance_that_is_none_is_refused(files: tuple[str, ...], percent: st
         ({"period": {"name": "x", "from": "2026-10-02", "to": "2026-10-01"}}, "ends before it begins"),
     ],
 )
-def test_a_report_that_cannot_be_used_is_told(tmp_path: Path, more: dict[str, object], problem: str) -> None:
+def test_an_unusable_report_is_refused(tmp_path: Path, more: dict[str, object], problem: str) -> None:
     bill = tmp_path / "bill.csv"
     bill.write_text(table([cur_row()]))
 
@@ -121,7 +121,7 @@ def test_a_report_that_cannot_be_used_is_told(tmp_path: Path, more: dict[str, ob
 
 
 @pytest.mark.slow
-def test_a_bill_that_cannot_be_used_is_told_with_its_name_and_row(tmp_path: Path) -> None:
+def test_an_unusable_bill_is_refused_with_its_name_and_row(tmp_path: Path) -> None:
     bill, report = tmp_path / "bill.csv", report_file(tmp_path, node())
     bill.write_text(table([cur_row(), cur_row(currency_code="EUR")]))
 
@@ -136,7 +136,7 @@ def test_a_bill_that_cannot_be_used_is_told_with_its_name_and_row(tmp_path: Path
     assert "not a report of flexspot" in run("--report", bill, "--bill", bill, code=2)
 
 
-def test_without_the_extra_parquet_it_is_said_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_parquet_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     report, text = report_file(tmp_path, node()), tmp_path / "bill.csv"
     text.write_text(table([cur_row(usage_amount="100", unblended_cost="50")]))
     bill = parquet_file(tmp_path / "bill.parquet", export_table([cur_row()]))

@@ -41,7 +41,7 @@ def test_a_job_is_printed_as_yaml_with_the_command_behind_two_hyphens() -> None:
     assert (job["spec"]["backoffLimit"], job["metadata"]["labels"]["example.com/run"]) == (5, "x")
 
 
-def test_a_gpu_is_chosen_by_its_name_or_its_memory_and_a_refusal_names_those_that_there_are() -> None:
+def test_a_gpu_is_selected_by_name_or_memory_and_a_refusal_lists_the_available_ones() -> None:
     _, by_name = flexspot("render", "checkpointed-job", *BERT, "--gpu", "h200", "--gpu", "a100")
     _, by_memory = flexspot("render", "checkpointed-job", *BERT, "--gpu-memory", "80")
 
@@ -76,7 +76,7 @@ def test_a_template_needs_no_name_and_no_image() -> None:
     assert yaml.safe_load(shown)["metadata"]["namespace"] == "students"
 
 
-def test_everything_that_is_wrong_is_told_with_exit_code_2() -> None:
+def test_every_problem_is_reported_with_exit_code_2() -> None:
     with pytest.raises(ExplainedError) as refused:
         flexspot("render", "checkpointed-job", "-s", "prod-eks", "--team", "npl", "--name", "bert", "--image", "bert", "--class", "x")
 
@@ -98,7 +98,7 @@ def test_everything_that_is_wrong_is_told_with_exit_code_2() -> None:
         (("-e", "A=1", "--set", "env={B: x}"), "--set and an option both give env"),
     ],
 )
-def test_a_pair_that_is_none_is_bad_usage(written: tuple[str, str], problem: str) -> None:
+def test_a_malformed_pair_is_bad_usage(written: tuple[str, str], problem: str) -> None:
     code, shown = flexspot("render", "checkpointed-job", *BERT, *written)
 
     assert code == 2

@@ -38,7 +38,7 @@ def test_every_cloud_resource_of_the_shipped_stacks_can_be_found_again() -> None
     assert sorted(types - resource_ids().keys() - searched()) == []
 
 
-def test_every_cloud_resource_that_a_component_makes_can_be_found_again() -> None:
+def test_every_cloud_resource_of_a_component_can_be_found_again() -> None:
     """By the classes that components call, so that one which no shipped stack has is not forgotten."""
     known = {token.rpartition(":")[2] for token in {*resource_ids(), *searched()}}
     made: dict[str, str] = {}
@@ -98,7 +98,7 @@ def test_an_id_follows_from_the_inputs(token: str, inputs: dict[str, Any], expec
         ("kubernetes:core/v1:ConfigMap", {"metadata": {}}),
     ],
 )
-def test_there_is_no_id_of_what_the_inputs_do_not_say(token: str, inputs: dict[str, Any]) -> None:
+def test_incomplete_inputs_have_no_id(token: str, inputs: dict[str, Any]) -> None:
     assert resource_id(token, inputs, PLACE) is None
 
 
@@ -112,7 +112,7 @@ def tagged(kind: str) -> list[dict[str, Any]]:
     return [{"ResourceType": kind, "Tags": [{"Key": key, "Value": value} for key, value in TAGS.items()]}]
 
 
-def test_a_network_that_was_made_is_found_by_its_tags_and_another_one_is_not(search: AwsSearch) -> None:
+def test_a_created_network_is_found_by_its_tags_and_another_one_is_not(search: AwsSearch) -> None:
     ec2 = client("ec2")
     ec2.create_vpc(CidrBlock="10.1.0.0/16")
     vpc = ec2.create_vpc(CidrBlock="10.0.0.0/16", TagSpecifications=tagged("vpc"))["Vpc"]["VpcId"]
@@ -138,11 +138,11 @@ def test_a_network_that_was_made_is_found_by_its_tags_and_another_one_is_not(sea
     assert default.startswith("sg-")
 
 
-def test_what_was_not_made_is_not_found(search: AwsSearch) -> None:
+def test_a_resource_that_was_not_created_is_not_found(search: AwsSearch) -> None:
     assert {token: search.ids(token, {"tags": TAGS}) for token in TAGGED} == {token: [] for token in TAGGED}
 
 
-def test_a_node_group_is_found_by_what_its_name_begins_with(search: AwsSearch) -> None:
+def test_a_node_group_is_found_by_the_prefix_of_its_name(search: AwsSearch) -> None:
     eks = client("eks")
     role = "arn:aws:iam::123456789012:role/dev"
     eks.create_cluster(name="dev", roleArn=role, resourcesVpcConfig={})
@@ -164,7 +164,7 @@ def test_a_key_is_found_by_its_tags_unless_it_is_being_deleted(search: AwsSearch
     assert search.ids("aws:kms/key:Key", {"tags": TAGS}) == [key]
 
 
-def test_a_file_system_and_what_leads_to_it_are_found(search: AwsSearch) -> None:
+def test_a_file_system_and_its_access_resources_are_found(search: AwsSearch) -> None:
     ec2, efs = client("ec2"), client("efs")
     tags: Any = [{"Key": key, "Value": value} for key, value in TAGS.items()]
     efs.create_file_system(CreationToken="another")
@@ -182,7 +182,7 @@ def test_a_file_system_and_what_leads_to_it_are_found(search: AwsSearch) -> None
     assert resource_id("aws:efs/fileSystemPolicy:FileSystemPolicy", {"fileSystemId": system}, PLACE) == system
 
 
-def test_a_file_system_of_lustre_and_its_links_are_found(search: AwsSearch) -> None:
+def test_a_lustre_file_system_and_its_associations_are_found(search: AwsSearch) -> None:
     fsx = client("fsx")
     tags: Any = [{"Key": key, "Value": value} for key, value in TAGS.items()]
     made: Any = {"FileSystemType": "LUSTRE", "StorageCapacity": 1200, "SubnetIds": ["subnet-01234567"]}
@@ -193,7 +193,7 @@ def test_a_file_system_of_lustre_and_its_links_are_found(search: AwsSearch) -> N
     assert search.ids("aws:fsx/lustreFileSystem:LustreFileSystem", {"tags": TAGS | {"Name": "other"}}) == []
 
 
-def test_the_link_of_a_file_system_of_lustre_is_the_one_with_its_tags_that_is_not_going() -> None:
+def test_a_data_repository_association_is_found_by_its_tags_unless_it_is_being_deleted() -> None:
     """Moto has none: AWS's answers are botocore's, of the form that its model gives them."""
     fsx = client("fsx")
     tags = [{"Key": key, "Value": value} for key, value in TAGS.items()]
@@ -211,7 +211,7 @@ def test_the_link_of_a_file_system_of_lustre_is_the_one_with_its_tags_that_is_no
         assert search.ids("aws:fsx/dataRepositoryAssociation:DataRepositoryAssociation", inputs) == []
 
 
-def test_what_belongs_to_another_resource_of_the_state_is_not_taken_for_the_missing_one() -> None:
+def test_an_id_of_another_resource_in_the_state_is_not_used() -> None:
     with mock_aws():
         ec2 = client("ec2")
         first = ec2.create_vpc(CidrBlock="10.0.0.0/16", TagSpecifications=tagged("vpc"))["Vpc"]["VpcId"]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pytest
 
 
-def test_every_rule_is_listed_once_with_the_level_that_holds_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_rule_is_listed_once_with_its_configured_level(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "flexspot-lint.yaml").write_text("flexspot: {image-not-pinned: disabled}\npages: https://git.acme.com/flexspot\n")
     monkeypatch.chdir(tmp_path)
 

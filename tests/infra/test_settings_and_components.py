@@ -28,13 +28,13 @@ EXAMPLES = {Platform.EKS: 6, Platform.GKE: 4}
 MANY = {Platform.EKS: 25, Platform.GKE: 12}
 """In each of the parts that run every night, side by side."""
 
-AT_NIGHT = pytest.mark.nightly(held_by="test_what_settings_accept_is_declared_and_nobody_refuses_it")
+AT_NIGHT = pytest.mark.nightly(held_by="test_accepted_settings_are_declared_and_accepted_by_components_and_providers")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("cloud", EXAMPLES)
 @pytest.mark.parametrize("part", [0, *(pytest.param(number, marks=AT_NIGHT) for number in range(1, 5))])
-def test_what_settings_accept_is_declared_and_nobody_refuses_it(part: int, cloud: Platform) -> None:
+def test_accepted_settings_are_declared_and_accepted_by_components_and_providers(part: int, cloud: Platform) -> None:
     documents = edited_stacks(cloud.value) | valid_settings([cloud]) if part else edited_stacks(cloud.value)
 
     @seed(part)

@@ -28,5 +28,5 @@ def listed(stack: str) -> str:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("stack", ["local", "dev-gke", "prod-gke", "dev-eks", "prod-eks"])
-def test_a_shipped_stack_declares_the_objects_that_it_declared_before(stack: str) -> None:
+def test_a_shipped_stack_declares_the_objects_of_its_snapshot(stack: str) -> None:
     assert_snapshot(listed(stack), SNAPSHOTS / f"{stack}.objects.txt")

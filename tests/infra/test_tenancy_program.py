@@ -34,7 +34,7 @@ def opened(stack: str) -> set[tuple[str, int]]:
     return {(peer["ipBlock"]["cidr"], port["port"]) for rule in rules for peer in rule["to"] if "ipBlock" in peer for port in rule["ports"]}
 
 
-def test_on_gke_pods_that_act_as_the_team_are_bound_to_the_identity_that_is_made_for_it() -> None:
+def test_on_gke_pods_that_act_as_the_team_are_bound_to_its_identity() -> None:
     declarations = as_shipped("prod-gke")
     accounts = {each["accountId"] for each in declarations.inputs_of("gcp:serviceaccount/account:Account")}
     members = {each["member"] for each in declarations.inputs_of("gcp:serviceaccount/iAMMember:IAMMember")}
@@ -55,7 +55,7 @@ def test_the_address_of_an_identity_in_a_project_of_a_domain_has_the_domain_last
 
 
 @each_cloud_stack
-def test_every_team_has_its_holes_to_the_identity_server_of_its_cloud(stack: str) -> None:
+def test_every_team_may_reach_the_identity_server_of_its_cloud(stack: str) -> None:
     own, others = {"gke": (("169.254.169.254/32", 80), "169.254.170"), "eks": (("169.254.170.23/32", 80), "169.254.169")}[stack[-3:]]
 
     assert own in opened(stack)
@@ -64,7 +64,7 @@ def test_every_team_has_its_holes_to_the_identity_server_of_its_cloud(stack: str
 
 
 @each_cloud_stack
-def test_priorities_of_pods_wait_for_nothing_and_those_of_queued_work_for_kueue(stack: str) -> None:
+def test_pod_priorities_depend_on_nothing_and_those_of_queued_work_on_kueue(stack: str) -> None:
     declarations = as_shipped(stack)
 
     names = {each.name for each in declarations.of(WORKLOAD_PRIORITY)}

@@ -80,7 +80,7 @@ def project(tools: Tools, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         yield made
 
 
-def test_the_program_of_the_guide_makes_the_resources_that_it_makes_in_python(project: Consumer, tmp_path: Path) -> None:
+def test_the_guides_program_declares_the_same_resources_as_in_python(project: Consumer, tmp_path: Path) -> None:
     (project.folder / "index.ts").write_text(shown("typescript"))
 
     made = previewed(project.preview())
@@ -89,7 +89,7 @@ def test_the_program_of_the_guide_makes_the_resources_that_it_makes_in_python(pr
     assert made == of_python(project, tmp_path, declare_shown)
 
 
-def test_the_compiler_takes_a_call_of_every_component_and_refuses_what_is_wrong_by_its_line(project: Consumer) -> None:
+def test_the_compiler_accepts_every_component_and_refuses_wrong_lines(project: Consumer) -> None:
     cloud_of = {
         token.rpartition(":")[2]: cloud for cloud in ("gke", "eks") for token in json.loads(Plugin(cloud).schema or "")["resources"]
     }

@@ -74,7 +74,7 @@ def problem(said: str, *, whole: bool) -> str:
 
 
 @pytest.mark.slow
-def test_every_command_line_that_is_written_is_taken() -> None:
+def test_every_documented_command_line_is_accepted() -> None:
     found = list(written())
 
     assert len(found) > 100
@@ -96,7 +96,7 @@ def test_help_names_every_option_whole_in_80_columns(path: tuple[str, ...], monk
     assert "…" not in long.output
 
 
-def test_help_is_asked_for_by_a_short_and_a_long_option() -> None:
+def test_help_has_a_short_and_a_long_option() -> None:
     long, short = (CliRunner().invoke(app, ["lab", "start", option]).output for option in ("--help", "-h"))
 
     assert long == short

@@ -45,7 +45,7 @@ def preview(project: Consumer, resources: dict[str, Any], outputs: dict[str, str
     return project.preview()
 
 
-def test_a_program_in_yaml_makes_the_resources_that_a_program_in_python_makes(project: Consumer, tmp_path: Path) -> None:
+def test_a_yaml_program_declares_the_same_resources_as_a_python_program(project: Consumer, tmp_path: Path) -> None:
     tried: dict[str, Any] = {each.__name__: each for each in (GpuNodePool, GkeGpuNodePool, Team, Queues)}
     resources: dict[str, Any] = {}
     for component in tried:
@@ -65,7 +65,7 @@ def test_a_program_in_yaml_makes_the_resources_that_a_program_in_python_makes(pr
     assert from_yaml == from_python
 
 
-def test_the_platform_of_the_guide_is_what_a_stack_with_its_settings_is(project: Consumer, tmp_path: Path) -> None:
+def test_the_guides_platform_equals_a_stack_with_its_settings(project: Consumer, tmp_path: Path) -> None:
     program = yaml.safe_load(shown("yaml"))
     [platform] = program["resources"].values()
     settings = platform["properties"]["platform"]
@@ -81,7 +81,7 @@ def test_the_platform_of_the_guide_is_what_a_stack_with_its_settings_is(project:
     assert "Policies:" in project.judged()
 
 
-def test_what_a_component_refuses_is_told_with_the_inputs_name_and_without_a_place_in_python(project: Consumer) -> None:
+def test_a_components_refusal_names_the_input_and_no_place_in_python(project: Consumer) -> None:
     name, args = written("GpuNodePool")
     pool = on_the_wire("GpuNodePool", args) | {"maxNodes": 2.5}
 
@@ -93,7 +93,7 @@ def test_what_a_component_refuses_is_told_with_the_inputs_name_and_without_a_pla
     assert ".py" not in said.stdout + said.stderr
 
 
-def test_the_program_of_the_guide_makes_the_resources_that_it_makes_in_python_and_has_outputs(project: Consumer, tmp_path: Path) -> None:
+def test_the_guides_program_declares_the_same_resources_as_in_python_with_outputs(project: Consumer, tmp_path: Path) -> None:
     pool = shown_resources()
 
     made = previewed(preview(project, pool, {"pool": f"${{{next(iter(pool))}.name}}"}))

@@ -73,7 +73,7 @@ def memory() -> Memory:
     return Memory(None, "nlp")  # pyrefly: ignore[bad-argument-type] -- nothing is asked of it
 
 
-def test_a_script_belongs_to_the_job_that_has_the_name() -> None:
+def test_script_belongs_to_the_job_of_its_name() -> None:
     cluster = memory()
     cluster.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "bert-script"}, "data": {"old.py": ""}})
 
@@ -84,7 +84,7 @@ def test_a_script_belongs_to_the_job_that_has_the_name() -> None:
     assert [each["uid"] for each in sent["metadata"]["ownerReferences"]] == [cluster.held[JOB]["bert"]["metadata"]["uid"]]
 
 
-def test_who_was_slower_changes_nothing_of_what_the_other_has_submitted() -> None:
+def test_a_slower_submission_changes_nothing_of_a_faster_one() -> None:
     cluster = memory()
     submit(cluster, [job()], Script("train.py", "print('theirs')"))
     # It was looked for before the other's was there.
@@ -101,7 +101,7 @@ def conflict() -> ApiException:
     return ApiException(status=409, reason="Conflict")
 
 
-def test_an_ended_job_stays_until_the_server_would_take_the_next_one() -> None:
+def test_an_ended_job_stays_until_the_server_accepts_the_next_one() -> None:
     cluster = memory()
     cluster.create(job(**DONE))
     cluster.refuse.append(lambda _, dry_run: ApiException(status=403, reason="denied request") if dry_run else None)
@@ -114,7 +114,7 @@ def test_an_ended_job_stays_until_the_server_would_take_the_next_one() -> None:
     assert submit(cluster, [job()], SCRIPT) == ["bert"]
 
 
-def test_of_a_batch_that_is_refused_in_part_nothing_is_left() -> None:
+def test_a_batch_that_is_refused_in_part_leaves_nothing() -> None:
     cluster = memory()
     cluster.refuse.append(lambda each, _: ApiException(status=403, reason="exceeded quota") if each["metadata"]["name"] == "two" else None)
 
@@ -125,7 +125,7 @@ def test_of_a_batch_that_is_refused_in_part_nothing_is_left() -> None:
     assert not cluster.held[MAP]
 
 
-def test_a_job_that_somebody_put_in_the_place_of_the_one_that_was_seen_is_not_stopped() -> None:
+def test_a_job_that_replaced_the_listed_one_is_not_stopped() -> None:
     cluster = memory()
     cluster.create(job(**DONE))
     seen = states_of(cluster, "bert")
@@ -152,7 +152,7 @@ def test_a_job_that_somebody_put_in_the_place_of_the_one_that_was_seen_is_not_st
         (503, "etcdserver: leader changed", "the API server is busy or broken"),
     ],
 )
-def test_a_refusal_is_told_as_what_it_is(status: int, words: str, problem: str) -> None:
+def test_the_message_names_the_kind_of_refusal(status: int, words: str, problem: str) -> None:
     error = ApiException(status=status, reason="")
     error.body = f'{{"message": {words!r}}}'.replace("'", '"') if '"' not in words else None
     error.reason = words
@@ -163,7 +163,7 @@ def test_a_refusal_is_told_as_what_it_is(status: int, words: str, problem: str) 
     assert found.evidence == (words,)
 
 
-def test_a_server_that_is_busy_for_a_while_does_not_end_the_following(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_busy_server_does_not_end_following(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = memory()
     cluster.create(job(**DONE))
     answers = iter([503, 429, 0])

@@ -89,7 +89,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
 DEV = "stacks/Pulumi.dev.yaml"
 
 
-def test_a_quota_that_changes_means_its_stack_alone(project: Project) -> None:
+def test_a_changed_quota_affects_only_its_stack(project: Project) -> None:
     """Its pool is renamed, too: it is another pool, and what goes is said."""
     changes = {"max_nodes: 4": "max_nodes: 3", "l4-spot: 4": "l4-spot: 3", "l4-spot": "l4-cheap"}
 
@@ -111,7 +111,7 @@ def test_a_quota_that_changes_means_its_stack_alone(project: Project) -> None:
     assert stack["verdicts"] == {"new": [], "fixed": []}
 
 
-def test_a_pool_that_costs_much_is_refused_by_the_budget_and_its_cost_is_told(project: Project) -> None:
+def test_an_expensive_pool_is_refused_by_the_budget_and_its_cost_is_reported(project: Project) -> None:
     more = "      - {name: h100, machine: a3-highgpu-8g, capacity_type: spot, max_nodes: 40, serves: [training]}\n"
     code, report = project.reviewed(project.pull_request("dear", DEV, lambda text: text.replace("    pools:\n", "    pools:\n" + more)))
 
@@ -122,8 +122,8 @@ def test_a_pool_that_costs_much_is_refused_by_the_budget_and_its_cost_is_told(pr
     assert {each["name"] for each in stack["resources"] if each["becomes"] == "created"} >= {"h100-node-pool"}
 
 
-@pytest.mark.nightly(held_by="test_a_pool_that_costs_much_is_refused_by_the_budget_and_its_cost_is_told")
-def test_a_taint_that_is_taken_away_is_a_new_verdict_and_refuses_every_stack_of_the_program(project: Project) -> None:
+@pytest.mark.nightly(held_by="test_an_expensive_pool_is_refused_by_the_budget_and_its_cost_is_reported")
+def test_a_removed_taint_is_a_new_verdict_and_refuses_every_stack_of_the_program(project: Project) -> None:
     branch = project.pull_request("untainted", "__main__.py", lambda text: text.replace('        "taints": taints,\n', ""))
     code, report = project.reviewed(branch)
 

@@ -31,7 +31,7 @@ def reviewed(*stacks: StackReview, untouched: tuple[str, ...] = ("dev-gke",)) ->
     return Review("3cbc82280", "the files here", stacks, dict.fromkeys(untouched))
 
 
-def test_the_comment_says_what_goes_and_why_and_what_is_new() -> None:
+def test_the_comment_names_deletions_their_reasons_and_new_verdicts() -> None:
     report = review_markdown(reviewed(review_of("h100")))
 
     assert report.startswith(f"{MARKER}\n### Flexspot: ")
@@ -54,7 +54,7 @@ def test_names_and_messages_stay_text_in_the_comment() -> None:
     assert [row.count("|") for row in rows] == [5], "a bar in a name would be another column"
 
 
-def test_a_terminal_is_told_what_it_would_obey(capsys: pytest.CaptureFixture[str]) -> None:
+def test_control_characters_are_escaped_on_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     show_review(reviewed(review_of(HOSTILE, HOSTILE)))
 
     assert "\x1b" not in capsys.readouterr().out
@@ -66,7 +66,7 @@ def many() -> Iterator[StackReview]:
         yield replace(review_of("h100"), stack=f"stack-{number}", changes=changes)
 
 
-def test_a_comment_is_never_longer_than_github_takes_and_names_every_stack() -> None:
+def test_a_comment_fits_into_githubs_limit_and_names_every_stack() -> None:
     report = review_markdown(reviewed(*many()))
 
     assert len(report) < 65_536
@@ -85,7 +85,7 @@ def expected_of(cost: PlanCost | None) -> Decimal:
     return sum((line.figures.expected_usd for line in cost.lines if line.figures is not None), start=Decimal(0)).quantize(Decimal("0.01"))
 
 
-def test_the_heading_has_one_total_over_all_stacks_and_says_what_is_not_in_it(costs: dict[str, PlanCost | None]) -> None:
+def test_the_heading_has_one_total_over_all_stacks_and_names_missing_ones(costs: dict[str, PlanCost | None]) -> None:
     gke = review_of("h100", stack="dev-gke", head=StackPreview(Path("plan")), cost=costs["dev-gke"])
     review = Review("base", "head", (gke,), {"dev-eks": costs["dev-eks"], "local": costs["local"]}, ("prod-eks",))
     least = Decimal(json.loads(review_json(review))["expected_usd"])
@@ -103,7 +103,7 @@ def test_the_heading_has_one_total_over_all_stacks_and_says_what_is_not_in_it(co
     [({"base": None, "cost": True, "head": StackPreview(Path("plan"))}, 1), ({"head": None, "former": True}, -1)],
     ids=["a new stack", "one that leaves"],
 )
-def test_what_comes_and_goes_costs_more_and_less(changed: dict[str, Any], sign: int, costs: dict[str, PlanCost | None]) -> None:
+def test_a_new_stack_costs_more_and_a_removed_one_less(changed: dict[str, Any], sign: int, costs: dict[str, PlanCost | None]) -> None:
     more: dict[str, Any] = {name: costs["dev-eks"] if value is True else value for name, value in changed.items()}
     review = reviewed(replace(review_of("h100"), **more), untouched=())
 
@@ -111,7 +111,7 @@ def test_what_comes_and_goes_costs_more_and_less(changed: dict[str, Any], sign: 
     assert f"{sign * expected_of(costs['dev-eks']):+,.2f} USD a month" in review_markdown(review).splitlines()[1]
 
 
-def test_a_stack_says_what_depends_on_use_which_prices_nobody_checked_and_what_is_in_no_sum(costs: dict[str, PlanCost | None]) -> None:
+def test_a_stack_lists_costs_by_use_unverified_prices_and_costs_outside_of_sums(costs: dict[str, PlanCost | None]) -> None:
     cost = costs["dev-eks"]
     assert cost is not None
     first, *others = cost.lines
@@ -132,7 +132,7 @@ def test_a_stack_says_what_depends_on_use_which_prices_nobody_checked_and_what_i
     assert Decimal(stack["idle_usd"]) <= Decimal(stack["expected_usd"]) <= Decimal(stack["worst_case_usd"])
 
 
-def test_nothing_to_say_is_one_line() -> None:
+def test_a_review_without_changes_is_one_line() -> None:
     report = review_markdown(reviewed(untouched=("dev-gke", "prod-gke")))
 
     assert report.splitlines()[1] == "### Flexspot: no stack changes"
@@ -156,7 +156,7 @@ def test_programs_get_everything_as_json() -> None:
     assert [each["policy"] for each in stack["verdicts"]["new"]] == ["gpu-pool-without-taint"]
 
 
-def test_a_refusal_is_told_once_and_without_the_paths_of_the_machine() -> None:
+def test_a_refusal_is_reported_once_and_without_paths_of_the_machine() -> None:
     lines = (
         "error: preview of stack prod-gke did not succeed.",
         "  |     ❌ flexspot@v0.1.0 (local: /x/policies/pack)",
@@ -197,5 +197,5 @@ def test_code_scanning_gets_sarif_at_the_stacks_file() -> None:
         ({}, "can be deployed"),
     ],
 )
-def test_the_state_of_a_stack_is_told_in_words(changed: dict[str, Any], words: str) -> None:
+def test_the_state_of_a_stack_is_in_words(changed: dict[str, Any], words: str) -> None:
     assert json.loads(review_json(reviewed(review_of("h100", **changed))))["stacks"][0]["state"] == words
