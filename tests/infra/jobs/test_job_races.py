@@ -1,4 +1,4 @@
-"""What becomes of a submission when somebody else is quicker, or the server refuses half of it; on a server in memory."""
+"""Submissions while another user is faster, or while the server refuses a part. The server is in memory."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SCRIPT = Script("train.py", "print('mine')")
 
 @dataclass(frozen=True)
 class Memory(TeamCluster):
-    """Objects by kind and name, each with a uid of its own; `refuse` says which creations end in what."""
+    """Objects by kind and name, each with a unique uid. `refuse` decides which creations fail."""
 
     held: dict[str, dict[str, Any]] = field(default_factory=lambda: {kind: {} for kind in (JOB, JOB_SET, MAP, POD, WORKLOAD)})
     refuse: list[Callable[[Any, bool], ApiException | None]] = field(default_factory=list)
@@ -87,7 +87,7 @@ def test_script_belongs_to_the_job_of_its_name() -> None:
 def test_a_slower_submission_changes_nothing_of_a_faster_one() -> None:
     cluster = memory()
     submit(cluster, [job()], Script("train.py", "print('theirs')"))
-    # It was looked for before the other's was there.
+    # The slower one has looked for jobs before the faster one created its job.
     late = Memory(None, "nlp", {**cluster.held, JOB: {}}, [lambda each, _: conflict() if each["kind"] == "Job" else None])  # pyrefly: ignore[bad-argument-type] -- nothing is asked of it
 
     with pytest.raises(ExplainedError, match="it has changed in the meantime") as refused:

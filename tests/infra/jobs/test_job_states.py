@@ -1,4 +1,4 @@
-"""How a job is, in one word and in the words of whoever holds it up, out of objects as Kubernetes and Kueue write them."""
+"""States of jobs and their reasons, from objects as Kubernetes and Kueue write them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What becomes of a script or a command, and of a pod's output, before and after the API server."""
+"""Scripts and commands before their submission, and pods' output after it."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_a_script_uses_the_requested_launcher_and_several_ranks_the_rank_launche
     fields = with_script(kind, {"name": "bert", **asked}, script, ["1"])
 
     assert fields.get("launcher") == launcher
-    # What starts it is said in one place, for this command as for any.
+    # The launcher is prepended elsewhere, as to any command.
     assert fields["command"] == command_of(script, ["1"]) == [script.interpreter, f"/opt/flexspot/{script.name}", "1"]
 
 
@@ -104,7 +104,7 @@ def test_a_script_is_mounted_next_to_own_volumes_and_wrong_types_are_left_for_th
     assert with_script("queued-job", {"name": "bert", "gpus": 8}, script, [])["command"] == ["python", "/opt/flexspot/train.py"]
     with pytest.raises(ExplainedError, match="volumes has something at /opt/flexspot"):
         with_script("queued-job", {"name": "bert", "volumes": {"/opt/flexspot": {"claim": "x"}}}, script, [])
-    # As --set gpus=two and --set volumes=corpus give them.
+    # As from --set gpus=two and --set volumes=corpus.
     wrong = with_script("checkpointed-job", {"name": "bert", "gpus": "two", "volumes": "corpus"}, script, [])
     assert (wrong["gpus"], wrong["volumes"]) == ("two", "corpus")
 

@@ -1,4 +1,4 @@
-"""Which stacks a pull request can mean anything to, by the files that it changes."""
+"""Stacks that a pull request may affect, by the files that it changes."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_other_files_than_yaml_and_python_are_compared_by_their_bytes() -> None:
 
 
 def test_aliases_for_billions_of_values_are_compared_at_once() -> None:
-    """ "Billion laughs": composed and compared, it would take longer than anybody waits."""
+    """The "billion laughs" attack: composing and comparing the values would never end."""
     lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x]", *(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 30))]
     bomb = "\n".join(lines).encode()
 

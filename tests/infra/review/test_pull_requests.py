@@ -42,17 +42,17 @@ gcp.container.NodePool(
 
 
 class Project:
-    """A repository whose branch `main` has a project for GKE, with one pool of its own beside the platform."""
+    """A repository whose branch `main` has a project for GKE, with one own pool in addition to the platform."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         init(folder, *GKE)
-        # Two stacks show what three do.
+        # Two stacks test the same as three.
         (folder / "stacks" / "Pulumi.prod.yaml").unlink()
         program = folder / "__main__.py"
         program.write_text(program.read_text() + OWN_POOL)
         self.git("init", "-q", "-b", "main")
-        # The link to the environment of these tests is no file of the project.
+        # The link to the environment of these tests is not a file of the project.
         (folder / ".git" / "info" / "exclude").write_text(".venv\n")
         self.git("add", "-A")
         self.git("commit", "-q", "-m", "the platform")
@@ -61,7 +61,7 @@ class Project:
         return git(self.folder, *arguments)
 
     def pull_request(self, name: str, path: str, change: Callable[[str], str]) -> str:
-        """A branch from main with one file changed; the name of the branch."""
+        """Create a branch from main with one changed file, and return its name."""
         self.git("checkout", "-q", "-b", name, "main")
         written = (self.folder / path).read_text()
         assert change(written) != written, "the change changes nothing"
@@ -90,7 +90,7 @@ DEV = "stacks/Pulumi.dev.yaml"
 
 
 def test_a_changed_quota_affects_only_its_stack(project: Project) -> None:
-    """Its pool is renamed, too: it is another pool, and what goes is said."""
+    """The pool is renamed, too: it is a new pool, and the deletion of the old one is reported."""
     changes = {"max_nodes: 4": "max_nodes: 3", "l4-spot: 4": "l4-spot: 3", "l4-spot": "l4-cheap"}
 
     def smaller(text: str) -> str:

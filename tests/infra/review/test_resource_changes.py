@@ -1,4 +1,4 @@
-"""What becomes of resources between two plan files, by the providers' own rules of what a change of inputs means."""
+"""Changes of resources between two plan files, by the providers' own rules about changed inputs."""
 
 from __future__ import annotations
 

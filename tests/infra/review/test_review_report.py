@@ -1,4 +1,4 @@
-"""What is printed of a review: names and messages that somebody wrote are shown, and command nothing."""
+"""Reports of a review. Names and messages from users are shown without effect as markup or control characters."""
 
 from __future__ import annotations
 
@@ -75,12 +75,12 @@ def test_a_comment_fits_into_githubs_limit_and_names_every_stack() -> None:
 
 @pytest.fixture(scope="module")
 def costs() -> dict[str, PlanCost | None]:
-    """Of the shipped stacks."""
+    """Return the costs of the shipped stacks."""
     return {path.name.split(".")[1]: cost_of_untouched(path) for path in sorted(STACKS.glob("Pulumi.*.yaml"))}
 
 
 def expected_of(cost: PlanCost | None) -> Decimal:
-    """The sum of the lines, each in cents as they are shown."""
+    """Return the sum of the lines, each rounded to cents as shown."""
     assert cost is not None
     return sum((line.figures.expected_usd for line in cost.lines if line.figures is not None), start=Decimal(0)).quantize(Decimal("0.01"))
 
