@@ -1,4 +1,4 @@
-"""What the program declares of measurement for the cloud stacks: an exporter, who scrapes it, rules, and nodes that say whose they are."""
+"""Measurement in the declarations of the cloud stacks: an exporter and its scraping, rules, and nodes' labels of their owners."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ENVIRONMENT, OWNER, TEAM = (f"flexspot.dev/{each}" for each in ("environment", "
 
 
 def written(made: Declarations, kind: str) -> list[dict[str, Any]]:
-    """What there is of a kind, without what each team's namespace has of it."""
+    """Return the inputs of a kind's objects, without those in the teams' namespaces."""
     return [each for each in made.inputs_of(kind) if each["metadata"]["name"] != CONFIG_MAP]
 
 
@@ -75,7 +75,7 @@ def test_a_cluster_with_exporters_gets_only_the_rules(stack: str) -> None:
 
 
 def labels_of_nodes(made: Declarations) -> dict[str, dict[str, str]]:
-    """The labels that each pool puts on its nodes of itself, by the pool's name."""
+    """Return the labels that each pool sets on its nodes, by the pool's name."""
     googles = {each["name"]: each["nodeConfig"].get("labels", {}) for each in made.inputs_of("gcp:container/nodePool:NodePool")}
     karpenters = {
         each["metadata"]["name"]: each["spec"]["template"]["metadata"]["labels"]

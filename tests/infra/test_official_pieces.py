@@ -1,4 +1,4 @@
-"""Which official pieces are on the machine, and whether they fit the SDKs."""
+"""Official programs on the machine, and whether they fit the SDKs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A machine without Pulumi: tests put pieces on it."""
+    """Return the folder of a machine without Pulumi, to which tests add programs."""
     (tmp_path / "bin").mkdir()
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     monkeypatch.setenv("PULUMI_HOME", str(tmp_path / "home"))

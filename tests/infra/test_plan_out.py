@@ -1,4 +1,4 @@
-"""`flexspot preview --plan-out`: what is written down of a preview. What the engine makes of it is in test_offline_preview.py."""
+"""`flexspot preview --plan-out`: the plan file of a preview. test_offline_preview.py tests it with the engine."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ UNKNOWN, SIGNATURE = "04da6b54-80e4-46f7-96ec-b56ff0331ba9", "4dabf1819307293951
 
 
 def event(inputs: dict[str, Any] | None = None, verdict: str | None = None) -> Any:
-    """An event of the engine's: of a resource, or of a policy."""
+    """Return an event of the engine about a resource or a policy violation."""
     new = SimpleNamespace(urn=URN, type="aws:eks/cluster:Cluster", parent="", custom=True, inputs=inputs)
     step = None if inputs is None else SimpleNamespace(metadata=SimpleNamespace(new=new))
     violation = None

@@ -1,4 +1,4 @@
-"""The shipped stacks keep every rule, and one defect planted in their resources is found by the one rule that is about it."""
+"""The shipped stacks keep every rule, and a defect planted in their resources is found only by its rule."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ FILES = {"storage": {"checkpoints": "efs", "datasets": "lustre", "lustre": {"cap
 
 
 def broken(resources: Resources) -> list[tuple[str, Finding]]:
-    """The name of the resource and the finding, of all that fail or cannot be decided."""
+    """Return the resource's name and the finding for all failed and undecided ones."""
     sources = [from_pulumi(kind, name, inputs) for name, (kind, inputs) in resources.items()]
     judged = zip(resources, judge_all(sources, all_rules(), DEFAULTS), strict=True)
     return [(name, each) for name, findings in judged for each in findings if each.verdict in {Verdict.FAIL, Verdict.UNKNOWN}]
@@ -42,7 +42,7 @@ def test_a_shipped_stack_keeps_every_rule_without_undecided_findings(stack: str)
 
 
 def auto_mode_of_the_guide() -> dict[str, Any]:
-    """The settings of the stack file that the guide of EKS shows for Auto Mode."""
+    """Return the settings of the stack file for Auto Mode in the guide of EKS."""
     guide = (STACKS.parent / "docs" / "guides" / "eks.md").read_text(encoding="utf-8")
     [block, *_] = re.findall(r"(?:^    .*\n)+", guide.partition("\n## Auto Mode\n")[2], re.MULTILINE)
     return yaml.safe_load(block)["config"]["flexspot:platform"]
@@ -68,7 +68,7 @@ def test_a_planted_defect_is_found_only_by_its_rule_and_on_its_resource(defect: 
     assert {(name, each.rule) for name, each in found} == {(defect.on, defect.rule)}, [each.message for _, each in found]
 
 
-# Kueue never reads a threshold beside fair sharing, which every stack has.
+# Kueue ignores a threshold if fair sharing is on, as in every stack.
 WITHOUT_DEFECT = sorted({rule.name for rule in all_rules()} - {each.rule for each in DEFECTS} - {"borrow-threshold-misread"})
 
 

@@ -1,6 +1,6 @@
-"""A preview of a shipped stack with defects in it: the real program in the real engine, by `flexspot preview --offline`.
+"""Previews of a shipped stack with defects: the real program in the real engine, with `flexspot preview --offline`.
 
-Each defect by itself is in test_planted_defects.py, without an engine.
+test_planted_defects.py tests each defect by itself, without an engine.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ HERE = Path(__file__).parent
 OWN = Path("infra", "flexspot", "infra")
 
 VIOLATION = re.compile(r"- \[(mandatory|advisory)\] \[severity: \w+\]\s+(\S+)\s+\(\S+: (\S+)\)\n\s+[^:\n]+: (?!cannot be decided yet)")
-"""A violation as the engine prints it: level, rule, resource. What hangs on something that is not there is none."""
+"""A violation as the engine prints it: level, rule, resource. Undecided findings do not match."""
 
 STANDING = {"dev-gke": {("advisory", "budget-nearly-used", "monthly-cost")}}
-"""What is told of a stack as it is: nobody has a price of an N1 with T4s, so that nobody can say whether dev-gke keeps to its budget."""
+"""Warnings about a stack without defects. The price of an N1 with T4s is not known, so dev-gke may exceed its budget."""
 
 LEVELS = {rule.name: rule.level for rule in all_rules()}
 
@@ -40,7 +40,7 @@ PLANTED = "\n\nfrom flexspot.infra.planting import planting\n\nmain = planting(m
 
 
 def edits(before: Any, after: Any, path: tuple[str | int, ...] = ()) -> list[dict[str, Any]]:
-    """Return `{"path", "value"}` for what is set, `{"path"}` for what is dropped. Lists of another length are set as a whole."""
+    """Return `{"path", "value"}` for changed values and `{"path"}` for removed ones. Lists of another length are replaced as a whole."""
     if before == after:
         return []
     if isinstance(before, dict) and isinstance(after, dict):
@@ -56,7 +56,7 @@ def edits(before: Any, after: Any, path: tuple[str | int, ...] = ()) -> list[dic
 
 
 def plant(checkout: OwnCheckout, changed: dict[str, Any]) -> None:
-    """Puts defects into the checkout's own program."""
+    """Add defects to the checkout's own program."""
     (checkout.folder / "planted.json").write_text(json.dumps(changed))
     shutil.copyfile(HERE / "planting.py", checkout.folder / OWN / "planting.py")
     program = checkout.folder / OWN / "declaring" / "program.py"
@@ -78,7 +78,7 @@ def test_a_preview_with_defects_is_stopped_only_by_their_rules(stack: str, check
     stopping = [each.rule for each in defects if LEVELS[each.rule] is Level.MANDATORY]
     assert shown.returncode == 1
     assert "would be created" not in shown.stdout
-    # The error tells the first of them again.
+    # The error repeats the first of them.
     assert any(rule in shown.stderr for rule in stopping), shown.stderr
 
 

@@ -1,4 +1,4 @@
-"""Whole platforms as components: what they declare is what the program of a stack with the same settings does."""
+"""Whole platforms as components: they declare the same as the program of a stack with the same settings."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ STACKS: dict[str, tuple[type[EksPlatform | GkePlatform], Callable[[], dict[str, 
 def in_a_component(
     kind: type[EksPlatform | GkePlatform], settings: dict[str, Any], opts: Callable[[], pulumi.ResourceOptions] | None = None
 ) -> tuple[Declarations, dict[str, Any]]:
-    """What the plugin declares for a program in any language, of numbers as the wire has them, and what it offers as outputs."""
+    """Return the plugin's declarations and outputs for a program in any language, with numbers as on the wire."""
     offered: dict[str, Any] = {}
 
     def program() -> None:

@@ -1,4 +1,4 @@
-"""The plugin of components as an engine starts and asks it, without an engine."""
+"""The components' plugin process, started and called as by an engine but without one."""
 
 from __future__ import annotations
 

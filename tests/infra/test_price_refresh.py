@@ -1,4 +1,4 @@
-"""`flexspot prices refresh`: what it does with a price file, and AWS through botocore's own models of its APIs, not over a network."""
+"""`flexspot prices refresh`: its changes of a price file, and requests to AWS checked by botocore's API models, without a network."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ prices:
 
 
 def product(usd: str, unit: str = "Hrs") -> str:
-    """A g6.xlarge on demand, as GetProducts has it."""
+    """Return an on-demand g6.xlarge in the form of GetProducts."""
     return usage("BoxUsage:g6.xlarge", unit, ("0", usd))
 
 
@@ -58,7 +58,7 @@ def spot(zone: str, usd: str, hour: int = 1, machine: str = "g6.xlarge") -> dict
 
 @pytest.fixture
 def aws(monkeypatch: pytest.MonkeyPatch) -> dict[str, Stubber]:
-    """Clients that answer from stubs; what is asked of them and answered is checked against the APIs' models."""
+    """Return stubs for AWS' clients by service. They check requests and answers against the APIs' models."""
     options: dict[str, Any] = {"aws_access_key_id": "AKIAEXAMPLE", "aws_secret_access_key": "example-secret", "region_name": "us-east-1"}
     library: Any = boto3
     clients: dict[str, Any] = {service: library.client(service, **options) for service in ("pricing", "ec2")}
@@ -75,7 +75,7 @@ def aws(monkeypatch: pytest.MonkeyPatch) -> dict[str, Stubber]:
 
 
 def usage(usage_type: str, unit: str, *tiers: tuple[str, str]) -> str:
-    """A product of GetProducts that is no machine: its usage type, and its prices from so much a month on."""
+    """Return a product of GetProducts other than a machine, with its usage type and (monthly threshold, price) tiers."""
     dimensions = {
         f"A.B.{begin}": {"unit": unit, "beginRange": begin, "endRange": "Inf", "pricePerUnit": {"USD": usd}} for begin, usd in tiers
     }
@@ -102,7 +102,7 @@ SERVICES: dict[tuple[str, str | None], list[str]] = {
         usage("USE1-TimedStorage-ByteHrs", "GB-Mo", ("0", "0.16")),
     ],
 }
-"""What is answered. The unit of a cluster is wrong, and of EFS there are two prices."""
+"""Answers of the API. The unit of a cluster is wrong, and EFS has two prices."""
 
 
 def answer_with(
@@ -195,7 +195,7 @@ def test_services_are_refreshed_with_the_machines_and_unclear_prices_stay(aws: d
 def test_usage_types_of_other_regions_are_found_by_the_names_that_their_lists_have(
     item: str, rows: list[tuple[str, str, str]], usd: str
 ) -> None:
-    """Rows of AWS's price lists of London, Ireland, Tokyo and Singapore, as public repositories keep them (August to October 2026)."""
+    """The rows are from AWS's price lists of London, Ireland, Tokyo and Singapore in public repositories (August to October 2026)."""
     asked = next(each for each in usage_items() if each.item == item)
 
     assert service_usd([usage(name, unit, ("0", price)) for name, unit, price in rows], asked) == Decimal(usd)
@@ -241,7 +241,7 @@ def test_invalid_requests_are_refused_before_the_cloud_is_asked(arguments: tuple
 
 
 def test_regions_are_required_if_no_stack_is_on_the_cloud(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """AWS was said to have no price of what was asked for, which was nothing."""
+    """An earlier version reported missing prices of AWS although it had requested none."""
     (tmp_path / "Pulumi.yaml").write_text("name: acme\nruntime: python\n")
     monkeypatch.chdir(tmp_path)
 

@@ -1,4 +1,4 @@
-"""A program whose settings cannot work."""
+"""A program with invalid settings."""
 
 from __future__ import annotations
 

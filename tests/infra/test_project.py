@@ -1,4 +1,4 @@
-"""Which project a command works on, and what stands in for the secrets of its stack files."""
+"""The project that a command works on, and placeholders for the secrets of its stack files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading Amazon Managed Service for Prometheus: requests are signed with what botocore finds, and printed where that does not do."""
+"""Reading Amazon Managed Service for Prometheus: requests are signed with botocore's credentials, and failures are explained."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_requests_to_the_workspaces_own_address_are_signed_without_options(world
     gate = gate_of()
     with guarded(FakePrometheus(world.month), gate, world.tls) as address:
         port = address.rpartition(":")[2]
-        # As AWS's console shows it.
+        # The address in AWS's console.
         found = json.loads(world.run(f"https://{HOST}:{port}{WORKSPACE}/api/v1/query"))
 
     assert found["node_usd"] == "183.44"

@@ -1,4 +1,4 @@
-"""Credentials for Amazon Managed Service for Prometheus: found in a pod, renewed while a report is read, printed when there are none."""
+"""Credentials for Amazon Managed Service for Prometheus: found in a pod, renewed while a report is read, reported if missing."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
 
 
 def fake_sts(keys: dict[str, tuple[str, str | None]], minutes: int) -> Callable[[Request], Reply]:
-    """Gives a role's credentials, new ones each time, for a web identity; in the form of STS's reference. They are put into `keys`."""
+    """Return a fake STS that exchanges a web identity for a role's credentials, new ones each time. They are added to `keys`."""
 
     def reply(asked: Request) -> Reply:
         fields = {name: values[0] for name, values in parse_qs(asked.body).items()}
@@ -50,7 +50,7 @@ def without_keys(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def in_a_pod(world: World, monkeypatch: pytest.MonkeyPatch, sts: str) -> None:
-    """The variables that EKS gives a pod whose service account has a role, and STS at `sts`."""
+    """Set the variables of an EKS pod whose service account has a role, with STS at `sts`."""
     (world.folder / "identity").write_text("a.web.identity")
     without_keys(monkeypatch)
     monkeypatch.setenv("AWS_ROLE_ARN", ROLE)
@@ -68,7 +68,7 @@ def test_expiring_credentials_are_renewed_while_a_report_is_read(world: World, m
             keys[f"(gone) {old}"] = "", ""
         return gate(request)
 
-    # botocore renews what is good for less than ten minutes before each use.
+    # Before each use, botocore renews credentials that expire within ten minutes.
     with serving(fake_sts(keys, minutes=5)) as sts:
         in_a_pod(world, monkeypatch, sts)
         world.asked(newest)

@@ -1,4 +1,4 @@
-"""Reading Google Cloud Managed Service for Prometheus: requests bear tokens of the credentials that google-auth finds."""
+"""Reading Google Cloud Managed Service for Prometheus: requests carry tokens of the credentials that google-auth finds."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ DOCUMENT: dict[str, Any] = json.loads((Path(googleapiclient.__file__).parent / "
 
 
 class World:
-    """Servers that are called by Google's names, and the month that they tell of."""
+    """Servers under Google's host names, and the month of their samples."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -43,18 +43,18 @@ class World:
         self.month.pod("train", "spot-1", 0, 12 * HOUR, gpus=4)
 
     def run(self, url: str, *arguments: str | Path, code: int = 0) -> str:
-        """What the command says."""
+        """Return the command's output."""
         return report_or_error(url, self.ca, *arguments, code=code, hidden=(TOKEN,))
 
     def asked(self, gate: Callable[[Request], Reply | None], code: int = 0) -> str:
-        """What the command says of Google's own address with a server behind `gate`."""
+        """Return the command's output for Google's own address, with a server behind `gate`."""
         with guarded(FakePrometheus(self.month), gate, self.tls) as address:
             return self.run(f"https://{HOST}:{address.rpartition(':')[2]}{PROJECT}", code=code)
 
 
 @pytest.fixture
 def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
-    """Without credentials."""
+    """Return servers without credentials for them."""
     without_clouds(str(tmp_path / "nowhere"), monkeypatch)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     on_this_machine(HOST, monkeypatch)
@@ -63,7 +63,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
 
 @pytest.fixture
 def account(world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
-    """With the key file of a service account, as a judge that needs no federation has it."""
+    """Yield servers with the key file of a service account, for tests without federation."""
     with google({}) as address:
         write_service_account(world.folder / "key.json", address)
         monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(world.folder / "key.json"))
@@ -71,7 +71,7 @@ def account(world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
 
 
 def federated(world: World, monkeypatch: pytest.MonkeyPatch, address: str) -> None:
-    """The file of workload identity federation: it holds no secret, and names where the identity's own token is and who exchanges it."""
+    """Use a file of workload identity federation, which has no secret: it names the identity's token and the service that exchanges it."""
     (world.folder / "subject").write_text("a.workload.identity")
     content = {
         "type": "external_account",
@@ -85,7 +85,7 @@ def federated(world: World, monkeypatch: pytest.MonkeyPatch, address: str) -> No
 
 
 def exchange(tokens: set[str], seconds: int, asked: list[dict[str, str]]) -> Callable[[Request], Reply]:
-    """Google's Security Token Service in the form of RFC 8693: new tokens each time, which alone are then in `tokens`."""
+    """Return a fake of Google's Security Token Service (RFC 8693). Each new token replaces those in `tokens`."""
 
     def reply(request: Request) -> Reply:
         asked.append({name: values[0] for name, values in parse_qs(request.body).items()})
@@ -146,7 +146,7 @@ def test_a_workload_of_another_cloud_exchanges_its_token_for_one_that_reads_metr
 def test_an_expiring_token_is_renewed_while_a_report_is_read(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     tokens: set[str] = set()
     gate, asked = GoogleGate(tokens), []
-    # google-auth renews what is good for less than minutes before each use.
+    # Before each use, google-auth renews tokens that expire within minutes.
     with serving(exchange(tokens, 30, asked)) as address:
         federated(world, monkeypatch, address)
         world.asked(gate)

@@ -1,4 +1,4 @@
-"""The workflow that judges pull requests: what it may do, and what its scripts do."""
+"""The workflow that reviews pull requests: its permissions and its scripts."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_the_job_that_runs_code_only_reads_and_the_job_that_comments_runs_no_cod
         "judge": {"contents": "read"},
         "comment": {"pull-requests": "write"},
     }
-    # Whoever calls it grants what its jobs may do at most; each of them has its own part of that.
+    # The caller grants the most that all jobs may do. Each job has only a part of it.
     assert {name: job["permissions"] for name, job in own["jobs"].items()} == {
         "review": {"contents": "read", "pull-requests": "write"},
         "check": {"contents": "read"},
@@ -59,7 +59,7 @@ def test_the_job_that_runs_code_only_reads_and_the_job_that_comments_runs_no_cod
 
 
 def test_a_new_projects_workflow_reviews_like_the_reusable_one() -> None:
-    """A new project has it whole, since its host may not be the one that Flexspot is on."""
+    """A new project has its own copy, since its Git host may not be Flexspot's."""
     inputs = workflow(REVIEW)["on"]["workflow_call"]["inputs"]
     filled = REVIEW.read_text()
     for there, then in (

@@ -1,4 +1,4 @@
-"""What the program makes of a plan's queues, and of Kueue itself."""
+"""Objects of a plan's queues and of Kueue itself in the program's declarations."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ STACK_NAMES = ["local", "dev-gke", "prod-gke", "dev-eks", "prod-eks"]
 
 @pytest.fixture
 def queues(register: Register) -> Callable[[Plan], Any]:
-    """What the program registers of a plan's queues."""
+    """Return a function that registers a plan's queues."""
     return lambda plan: register(lambda: declare_queues(plan, pulumi.ResourceOptions()))
 
 
@@ -90,7 +90,7 @@ def test_kueues_timeout_for_nodes_fits_the_plans_capacity(stack: str, timeout: s
 
 
 def quotas_of(spec: dict[str, Any]) -> dict[str, dict[str, dict[str, str]]]:
-    """The quotas of a queue or a cohort by flavor and resource, in its order; one group of resources is all there is."""
+    """Return the quotas of a queue or a cohort by flavor and resource, in order. It has only one resource group."""
     [group] = spec["resourceGroups"]
     assert all([each["name"] for each in flavor["resources"]] == group["coveredResources"] for flavor in group["flavors"])
     return {flavor["name"]: {each["name"]: each for each in flavor["resources"]} for flavor in group["flavors"]}
@@ -132,7 +132,7 @@ def test_launchers_come_first_in_a_queue_of_gpus_and_take_no_quota_from_others(s
 
 
 def test_a_queue_with_only_topologies_has_no_launchers(queues: Callable[[Plan], Any]) -> None:
-    """Beside a flavor without a topology Kueue would take jobs that ask for none for jobs that want none, and admit them nowhere."""
+    """With a flavor without a topology in the queue, Kueue would assign jobs without a topology request to it and admit them nowhere."""
     teams = [{"name": "red", "shares": {"h100": 8}}, {"name": "blue", "shares": {"h100": 0, "l4": 1}}]
     plan = build_plan(parse_settings(PLACED | {"teams": teams}, "test"))
     assert plan.cpu_work is not None

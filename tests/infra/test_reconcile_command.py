@@ -1,4 +1,4 @@
-"""`flexspot chargeback reconcile` as a person, a spreadsheet and a program meet it."""
+"""`flexspot chargeback reconcile` with output for people, spreadsheets and programs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ HOSTILE = '=cmd|<img src=x onerror=alert(1)>&"`@everyone\x1b[2J'
 
 
 def run(*arguments: str | Path, code: int = 0) -> str:
-    """What it prints on standard output; an ExplainedError as `main` would show it."""
+    """Return its standard output, or an ExplainedError as `main` shows it."""
     result = CliRunner().invoke(app, ["chargeback", "reconcile", *map(str, arguments)], env={"COLUMNS": "160"})
     if isinstance(result.exception, ExplainedError):
         assert result.exception.exit_code == code
@@ -36,7 +36,7 @@ def run(*arguments: str | Path, code: int = 0) -> str:
 
 @pytest.fixture
 def files(tmp_path: Path) -> tuple[str, ...]:
-    """A report and the bill in two files, of which 0.83 of 150 USD is not explained."""
+    """Return options for a report and a bill in two files. 0.83 of its 150 USD is not explained."""
     first, second = tmp_path / "bill-1.csv", tmp_path / "focus.csv"
     first.write_text(
         table(
@@ -53,7 +53,7 @@ def files(tmp_path: Path) -> tuple[str, ...]:
 
 
 def test_a_person_reads_the_sums_and_why_they_differ(files: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
-    # The width of the terminal in which the module was imported, so that no cell is folded.
+    # A wide terminal, so that no cell is folded.
     monkeypatch.setattr(out, "width", 200)
     shown = run(*files)
 

@@ -1,4 +1,4 @@
-"""`flexspot render` as a person meets it."""
+"""`flexspot render` on the command line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ids under which an interrupted `up` is read back: from inputs where they follow from them, from AWS where it makes them."""
+"""Ids for reading back an interrupted `up`: derived from inputs, or found in AWS if AWS assigns them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_every_cloud_resource_of_the_shipped_stacks_can_be_found_again() -> None
 
 
 def test_every_cloud_resource_of_a_component_can_be_found_again() -> None:
-    """By the classes that components call, so that one which no shipped stack has is not forgotten."""
+    """The test reads the classes that components call, to include resources that no shipped stack has."""
     known = {token.rpartition(":")[2] for token in {*resource_ids(), *searched()}}
     made: dict[str, str] = {}
     for path in COMPONENTS.rglob("*.py"):
@@ -131,7 +131,7 @@ def test_a_created_network_is_found_by_its_tags_and_another_one_is_not(search: A
     assert search.ids("aws:ec2/eip:Eip", {"tags": TAGS}) == [address]
     assert search.ids("aws:ec2/routeTableAssociation:RouteTableAssociation", {"subnetId": subnet}) == [association]
     route = {"routeTableId": table, "destinationCidrBlock": "0.0.0.0/0"}
-    # crc32 of 0.0.0.0/0, as the provider's documented ids have it: r-rtb-...1080289494.
+    # crc32 of 0.0.0.0/0, as in the provider's documented ids: r-rtb-...1080289494.
     assert search.ids("aws:ec2/route:Route", route) == [f"r-{table}1080289494"]
     assert search.ids("aws:ec2/route:Route", route | {"destinationCidrBlock": "10.9.0.0/16"}) == []
     [default] = search.ids("aws:ec2/defaultSecurityGroup:DefaultSecurityGroup", {"vpcId": vpc}) or []
@@ -194,7 +194,7 @@ def test_a_lustre_file_system_and_its_associations_are_found(search: AwsSearch) 
 
 
 def test_a_data_repository_association_is_found_by_its_tags_unless_it_is_being_deleted() -> None:
-    """Moto has none: AWS's answers are botocore's, of the form that its model gives them."""
+    """Moto does not support them, so AWS's answers have the form of botocore's model."""
     fsx = client("fsx")
     tags = [{"Key": key, "Value": value} for key, value in TAGS.items()]
     going = {"AssociationId": "dra-000000001", "Lifecycle": "DELETING", "Tags": tags}
@@ -221,6 +221,6 @@ def test_an_id_of_another_resource_in_the_state_is_not_used() -> None:
         identify = Identifying(PLACE, client).identify
 
         assert identify(pending, frozenset()) == first
-        assert identify(pending, frozenset({first})) is None, "it was not made"
+        assert identify(pending, frozenset({first})) is None, "it was not created"
         ec2.create_vpc(CidrBlock="10.0.0.0/16", TagSpecifications=tagged("vpc"))
-        assert isinstance(identify(pending, frozenset()), NotIdentified), "of two nobody can say which"
+        assert isinstance(identify(pending, frozenset()), NotIdentified), "two match, so it is not identified"

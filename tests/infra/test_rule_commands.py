@@ -1,4 +1,4 @@
-"""`flexspot rules list`: every rule, with the level that the configuration gives it."""
+"""`flexspot rules list`: every rule, with its configured level."""
 
 from __future__ import annotations
 

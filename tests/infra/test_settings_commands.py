@@ -1,4 +1,4 @@
-"""`flexspot settings` and `flexspot prices` as a person meets them."""
+"""`flexspot settings` and `flexspot prices` on the command line."""
 
 from __future__ import annotations
 
@@ -38,18 +38,18 @@ def flexspot(*arguments: str) -> tuple[int, str]:
 
 
 WARNED = {"prod-eks": ["nobody-in-the-network"]}
-"""Private in a VPC of its own, which no other access of EKS can be without a range of somebody's; its file says how it comes up."""
+"""Documented warnings. The stack is private in its own VPC, since EKS' other kinds of access need a user's CIDR range."""
 
 
 SHARED = {
     "existing_network": "projects/acme-net/global/networks/shared",
     "existing_subnetwork": "projects/acme-net/regions/us-central1/subnetworks/gpu-nodes",
 }
-"""A network of another project's."""
+"""A network of another project."""
 
 
 def change(checkout: OwnCheckout, **changes: Any) -> None:
-    """Other settings in the file of dev-gke."""
+    """Change settings in the file of dev-gke."""
     file = checkout.folder / "stacks" / "Pulumi.dev-gke.yaml"
     content = yaml.safe_load(file.read_text())
     content["config"]["flexspot:platform"] |= changes
@@ -138,7 +138,7 @@ def test_a_stack_whose_prices_are_all_known_is_fine() -> None:
 
 
 def test_a_price_of_spot_is_old_after_a_month_and_one_of_a_list_after_half_a_year() -> None:
-    """The flex-start price of an H100 is of a bill of August 2025; of it queued nodes have theirs."""
+    """The flex-start price of an H100 is from a bill of August 2025. Queued nodes use it, too."""
     prices: list[dict[str, Any]] = json.loads(flexspot("prices", "check", "-s", "prod-gke", "--format", "json")[1])["prices"]
     [queued] = [row for row in prices if row["pool"] == "h100-queued"]
 
@@ -258,7 +258,7 @@ def test_requirements_of_a_project_are_shown_with_the_command_that_enables_its_a
     ],
 )
 def test_every_command_of_a_projects_requirements_runs_in_a_shell(account: str, member: str, shared: object, checkout: OwnCheckout) -> None:
-    """By a shell, in which gcloud writes down what it is given; nothing is left to be filled in."""
+    """A shell runs the commands with a fake gcloud that records its arguments. They contain no placeholders."""
     if shared:
         change(checkout, network=SHARED)
     shown = checkout.flexspot("settings", "needs", "-s", "dev-gke").stdout.splitlines()

@@ -1,4 +1,4 @@
-"""What `pip install flexspot` brings: no Pulumi and no cloud SDK, and all commands that need none."""
+"""`pip install flexspot` without extras: no Pulumi and no cloud SDK, and all commands that need neither."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ def project(tmp_path: Path) -> Path:
 
 
 def test_the_package_has_neither_pulumi_nor_a_clouds_sdk_and_is_small(base: Installed) -> None:
-    """As the wheels are: Python may compile them, into about half as much again."""
+    """The size is that of the wheels. Compiled modules may add about half of it."""
     packages = base.package.parent
     names = {path.name for path in packages.iterdir()}
-    # Pip and setuptools are the environment's own.
+    # Pip and setuptools are part of the environment.
     own = [path for path in packages.rglob("*") if path.is_file() and path.relative_to(packages).parts[0].partition("-")[0] != "pip"]
 
     assert [name for name in names if name.lower().startswith(EXTRAS)] == []
@@ -108,11 +108,11 @@ def found(report: str) -> list[dict[str, Any]]:
 
 
 def test_lint_of_every_fixture_is_the_same_as_in_the_checkout(base: Installed, tmp_path: Path) -> None:
-    """The data that rules read came along, and no module is missing that only a rare object needs."""
+    """The wheel contains the rules' data and modules that only rare objects need."""
     for number, case in enumerate(cases()):
         held = [each.manifest for each in (case, *case.among)]
         if None not in held:
-            # Examples have nothing to do with one another.
+            # Examples are independent of each other.
             folder = tmp_path / "examples" / str(number)
             folder.mkdir(parents=True)
             (folder / "case.yaml").write_text(yaml.safe_dump_all(held))
@@ -127,7 +127,7 @@ def test_lint_of_every_fixture_is_the_same_as_in_the_checkout(base: Installed, t
 
 
 def fake_wheel(folder: Path, name: str, version: str, requires: tuple[str, ...]) -> None:
-    """A release that no index has."""
+    """Write the wheel of a release that no index has."""
     module = name.replace("-", "_")
     metadata = "\n".join(
         ["Metadata-Version: 2.1", f"Name: {name}", f"Version: {version}", *(f"Requires-Dist: {each}" for each in requires)]

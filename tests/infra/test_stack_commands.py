@@ -1,4 +1,4 @@
-"""`flexspot up`, `preview` and `destroy` as a person meets them, from a checkout of the test's own."""
+"""`flexspot up`, `preview` and `destroy` on the command line, in a separate checkout."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a killed engine left of a state in files, and which other runs of the engine are over the same backend."""
+"""State files after the engine was killed, and other runs of the engine with the same backend."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def test_a_state_with_open_steps_or_of_another_form_may_be_open(content: object,
 
 @contextmanager
 def engine(folder: Path, operation: str, backend_url: str) -> Generator[int]:
-    """A process that looks like the engine at work, for as long as the context lasts."""
+    """Start a process that looks like a running engine, and yield its id. It ends with the context."""
     program = folder / "pulumi"
     program.write_text("#!/bin/sh\necho at work\nread _\n")
     program.chmod(0o755)

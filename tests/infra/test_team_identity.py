@@ -1,4 +1,4 @@
-"""What teams' pods are in Google Cloud: an account each or themselves; and teams of two stacks that are one to Google Cloud."""
+"""Identities of teams' pods in Google Cloud: a service account each or direct access, and conflicts between teams of two stacks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the program declares of teams and priorities for the shipped stacks, cloud by cloud."""
+"""Teams and priorities in the declarations of the shipped stacks, cloud by cloud."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ each_cloud_stack = pytest.mark.parametrize("stack", CLOUD_STACKS)
 
 
 def workloads(stack: str) -> dict[str, dict[str, Any]]:
-    """The metadata of the teams' service accounts for workloads, by namespace."""
+    """Return the metadata of the teams' service accounts for workloads, by namespace."""
     found = [each["metadata"] for each in as_shipped(stack).inputs_of(ACCOUNT) if each["metadata"]["name"] == "workloads"]
     return {each["namespace"]: each for each in found}
 
 
 def opened(stack: str) -> set[tuple[str, int]]:
-    """The addresses that pods of a stack may reach, with the port."""
+    """Return the addresses and ports that pods of a stack may reach."""
     rules = [rule for each in as_shipped(stack).inputs_of(POLICY) for rule in each["spec"]["egress"]]
     return {(peer["ipBlock"]["cidr"], port["port"]) for rule in rules for peer in rule["to"] if "ipBlock" in peer for port in rule["ports"]}
 

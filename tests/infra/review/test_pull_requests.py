@@ -71,7 +71,7 @@ class Project:
         return name
 
     def review(self, branch: str, form: str = "json") -> tuple[int, str, str]:
-        """The exit code, what is printed, and what is report of the progress."""
+        """Return the exit code, the output and the progress messages."""
         done = command_line.flexspot("review", "--base", "main", "--head", branch, "--format", form, folder=self.folder)
         return done.returncode, done.stdout, done.stderr
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Clone:
-    """A repository with `main` and a branch `change` from it, after which `main` has gone on."""
+    """A repository with `main` and a branch `change`. `main` has a later commit."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
