@@ -1,8 +1,6 @@
-"""What a project's own program calls to declare the platform of its stack file; resources of its own go beside it.
+"""Entry point for a project's program, which declares the platform of its stack file and may declare further resources.
 
-from flexspot.program import main
-
-main()
+A complete program is `from flexspot.program import main` and `main()`.
 """
 
 from flexspot.infra.declaring.program import main as declare
@@ -10,6 +8,6 @@ from flexspot.infra.loading import collect_rarely
 
 
 def main() -> None:
-    """Declares the resources of the stack that is being deployed. Raises SettingsError for settings that cannot work."""
+    """Declare the resources of the stack that is being deployed. Raises SettingsError for settings that cannot work."""
     collect_rarely()
     declare()

@@ -1,4 +1,4 @@
-"""Objects of clusters that are audited, and what `flexspot audit` says of them. Not a test."""
+"""Objects of audited clusters, and reports of `flexspot audit` on them. Not a test."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ def audited(served: Served, folder: Path, *options: str) -> tuple[int, dict[str,
     return ended.exit_code, json.loads(ended.output)
 
 
-def of_rule(told: dict[str, Any], rule: str) -> list[dict[str, Any]]:
-    return [each for each in told["findings"] if each["rule"] == rule]
+def of_rule(report: dict[str, Any], rule: str) -> list[dict[str, Any]]:
+    return [each for each in report["findings"] if each["rule"] == rule]
 
 
 def month(machine: str, capacity_type: CapacityType) -> float:
@@ -77,7 +77,7 @@ def month(machine: str, capacity_type: CapacityType) -> float:
 
 
 def queued_job(name: str, *, suspend: bool) -> dict[str, Any]:
-    """A Job that waits for the queue `gpus` of its namespace, or was let in by it."""
+    """Return a Job in the queue `gpus` of its namespace, pending if `suspend`, otherwise admitted."""
     container = {"name": "a", "image": "a:1", "resources": {"limits": {"nvidia.com/gpu": 1}}}
     return {
         "apiVersion": "batch/v1",
@@ -88,7 +88,7 @@ def queued_job(name: str, *, suspend: bool) -> dict[str, Any]:
 
 
 def queueing(kind: str, name: str, spec: dict[str, Any], **metadata: str) -> dict[str, Any]:
-    """An object of Kueue."""
+    """Return an object of Kueue."""
     return {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": kind, "metadata": {"name": name, **metadata}, "spec": spec}
 
 

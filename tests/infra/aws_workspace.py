@@ -1,4 +1,4 @@
-"""A workspace of Amazon's service in this process, and what the command says of it."""
+"""A workspace of Amazon's service in this process, and the command's output about it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from chargeback_months import HOUR, Month
 from fake_prometheus import FakePrometheus
 from loopback_certificate import certificate
-from signed_prometheus import AwsGate, guarded, told_of, unchanged, without_clouds
+from signed_prometheus import AwsGate, guarded, report_or_error, unchanged, without_clouds
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,7 +27,7 @@ SIGNED = ("--prometheus-auth", "aws", "--aws-region", REGION)
 
 @dataclass
 class World:
-    """Certificates of a server, and the month that it tells of."""
+    """Certificates of a server, and the month of its samples."""
 
     folder: Path
     ca: Path
@@ -35,24 +35,24 @@ class World:
     month: Month
 
     def run(self, url: str, *arguments: str | Path, code: int = 0) -> str:
-        """What the command says."""
-        return told_of(url, self.ca, *arguments, code=code, hidden=(SECRET, TOKEN))
+        """Return the command's output."""
+        return report_or_error(url, self.ca, *arguments, code=code, hidden=(SECRET, TOKEN))
 
     def asked(
         self, gate: Callable[[Request], Reply | None], *arguments: str, between: Callable[[Request], Request] = unchanged, code: int = 0
     ) -> str:
-        """What the command says of a server behind `gate` and what stands between."""
+        """Return the command's output about a server behind `gate`, with requests changed by `between`."""
         with guarded(FakePrometheus(self.month), gate, self.tls, between) as address:
             return self.run(f"{address}{WORKSPACE}", *(arguments or SIGNED), code=code)
 
     def refused(self, *replies: Reply) -> str:
-        """What the command says where it is answered so."""
+        """Return the command's error for these replies."""
         left = list(replies)
         return self.asked(lambda _: left.pop(0), code=1)
 
 
 def workspace(folder: Path, monkeypatch: pytest.MonkeyPatch) -> World:
-    """With AWS's example credentials in the variables, and no others of this machine."""
+    """Return a workspace for AWS's example credentials, which are in the variables. Others of this machine are hidden."""
     without_clouds(str(folder / "nowhere"), monkeypatch)
     for name, value in (("AWS_ACCESS_KEY_ID", KEY), ("AWS_SECRET_ACCESS_KEY", SECRET), ("AWS_SESSION_TOKEN", TOKEN)):
         monkeypatch.setenv(name, value)

@@ -1,4 +1,4 @@
-"""What the program declares for the shipped EKS stacks, in the words of AWS and Karpenter."""
+"""Declarations of the shipped EKS stacks, in the terms of AWS and Karpenter."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ OTHER_WORK = "other-work"
 
 
 def gpu_pools(declarations: Declarations) -> dict[str, dict[str, Any]]:
-    """The specs of the GPU NodePools by name."""
+    """Return the specs of the GPU NodePools by name."""
     found = {each["metadata"]["name"]: each["spec"] for each in declarations.inputs_of(NODE_POOL)}
     return {name: spec for name, spec in found.items() if name != OTHER_WORK}
 
 
 def node_classes(declarations: Declarations) -> dict[str, dict[str, Any]]:
-    """The specs of the node classes by name."""
+    """Return the specs of the node classes by name."""
     return {each["metadata"]["name"]: each["spec"] for each in declarations.inputs_of(NODE_CLASS)}
 
 
 def requirements(spec: dict[str, Any]) -> dict[str, list[str]]:
-    """The values that a NodePool allows of each label."""
+    """Return the values that a NodePool allows for each label."""
     return {each["key"]: each["values"] for each in spec["template"]["spec"]["requirements"]}
 
 
 def node_labels(pool: str, spec: dict[str, Any]) -> dict[str, str]:
-    """The labels that a pool's nodes have before they boot: Karpenter sets its pool's, and those with one value."""
+    """Return the labels of a pool's nodes before they boot: Karpenter sets the pool's own labels and those with one value."""
     return {"karpenter.sh/nodepool": pool} | {key: values[0] for key, values in requirements(spec).items() if len(values) == 1}
 
 
 def ceilings(plan: Plan) -> dict[str, dict[str, str]]:
-    """What the plan lets each pool grow to, as a NodePool's limits say it."""
+    """Return each pool's ceiling in the plan, in the form of a NodePool's limits."""
     return {
         pool.name: {
             "nvidia.com/gpu": str(pool.max_gpus),

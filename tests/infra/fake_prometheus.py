@@ -1,4 +1,4 @@
-"""A Prometheus in this process, as far as its range queries go: answers from a Month, and misbehaves on demand."""
+"""A Prometheus in this process for range queries. It answers from a Month, and misbehaves on demand."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ def as_json(body: Any, status: int = 200) -> Reply:
 
 
 def refused(status: int, kind: str, error: str) -> Reply:
-    """In the form of Prometheus' web/api/v1/api.go."""
+    """Return an error in the form of Prometheus' web/api/v1/api.go."""
     return as_json({"status": "error", "errorType": kind, "error": error}, status)
 
 
 class FakePrometheus:
-    """`misbehave` sees each request's number and fields before it is answered, and returns the reply; None: the right one."""
+    """A fake server. `misbehave` receives each request's number and fields and returns the reply, or None for the correct one."""
 
     def __init__(self, month: Month, match: str = "") -> None:
         self.month = month
@@ -70,7 +70,7 @@ class FakePrometheus:
 
 @contextmanager
 def served(fake: FakePrometheus, tls: ssl.SSLContext | None = None) -> Generator[FakePrometheus]:
-    """Serves it on a port of the loopback, with `tls` over TLS; `url` is its address."""
+    """Serve it on a loopback port, with `tls` over TLS. `url` is its address."""
 
     def reply(asked: loopback_server.Request) -> loopback_server.Reply:
         fields = {key: values[0] for key, values in parse_qs(asked.body).items()}
@@ -83,7 +83,7 @@ def served(fake: FakePrometheus, tls: ssl.SSLContext | None = None) -> Generator
 
 
 def reported(fake: FakePrometheus, *arguments: str | Path, code: int | None = 0) -> str:
-    """What `flexspot chargeback` prints on standard output, or says of an error. `code` is how it must end; None: in any way."""
+    """Return the output or the error of `flexspot chargeback`. `code` is the required exit code, None for any."""
     result = CliRunner().invoke(app, ["chargeback", "report", "--prometheus", fake.url, *map(str, arguments)], env={"COLUMNS": "160"})
     explained = result.exception if isinstance(result.exception, ExplainedError) else None
     ended = result.exit_code if explained is None else explained.exit_code

@@ -1,4 +1,4 @@
-"""Holds a cost and usage dataset against what FOCUS 1.2 asks of one (focus-1.2.yaml): which rules it breaks, and where."""
+"""Checks a cost and usage dataset against the requirements of FOCUS 1.2 (focus-1.2.yaml)."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 Row = dict[str, str]
-"""By column; an empty text is no value, as in a CSV file."""
+"""Values by column. An empty text is no value, as in a CSV file."""
 
 _FORMATS = {
-    # NumericFormat: a point, a sign for what is negative alone, no commas.
+    # NumericFormat: a decimal point, a sign only for negative values, no commas.
     "decimal": re.compile(r"-?\d+(\.\d+)?"),
     "price": re.compile(r"\d+(\.\d+)?"),
     # DateTimeFormat-A-003 to 006.
@@ -29,17 +29,17 @@ _FORMATS = {
     "string": re.compile(r"(?s).*\S.*"),
 }
 _DETAILS = {"CoreCount", "GpuCount", "InstanceType"}
-"""Properties that FOCUS defines; others begin with x_ (SkuPriceDetails-C-017)."""
+"""Properties that FOCUS defines. Others begin with x_ (SkuPriceDetails-C-017)."""
 
 
 @cache
 def requirements() -> dict[str, Any]:
-    """The file."""
+    """Return the requirements in the file."""
     return yaml.safe_load((Path(__file__).parent / "focus-1.2.yaml").read_text(encoding="utf-8"))
 
 
 def broken(columns: Sequence[str], rows: Sequence[Row]) -> list[str]:
-    """The rules that the dataset breaks, by id, with the number of the row where it is one."""
+    """Return the rules that the dataset breaks, by id, with the row's number if the rule is about one."""
     found = list(_of_columns(columns))
     for number, row in enumerate(rows):
         found += [f"{rule} (row {number})" for rule in (*_of_values(row), *_of_rules(row), *_of_products(row))]

@@ -1,4 +1,4 @@
-"""A certificate for the loopback, and for names that a test has it called by, that no authority of this machine has signed."""
+"""A certificate for the loopback and for given names, which no authority of this machine has signed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def certificate(folder: Path, *names: str) -> tuple[Path, ssl.SSLContext]:
-    """The file to trust, and a server's context with it."""
+    """Return the file to trust and a server's TLS context with the certificate."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "prometheus")])
     now = datetime.now(UTC)

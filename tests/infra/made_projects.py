@@ -1,4 +1,4 @@
-"""Projects of a person's own, for tests."""
+"""Projects of users, for tests."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def project(folder: Path, written: str = "runtime: python\n", *, name: str = "acme") -> Path:
-    """`folder`, made where it is not there, with a Pulumi.yaml of a name that says what is `written`, too."""
+    """Create `folder` with a Pulumi.yaml that has a name and the text `written`, and return it."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "Pulumi.yaml").write_text(f"name: {name}\n{written}")
     return folder

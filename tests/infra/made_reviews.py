@@ -1,4 +1,4 @@
-"""A stack's review as a change of one pool makes it."""
+"""Review of a stack with a change of one pool."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def pool(name: str, becomes: Becomes, *paths: str) -> ResourceChange:
 
 
 def review_of(name: str, message: str = "the pool has no taint", **other: Any) -> StackReview:
-    """A pool that is made anew, and a verdict on it."""
+    """Return a review with a replaced pool and a verdict on it."""
     anew = pool(name, Becomes.REPLACED, "nodeConfig.guestAccelerators[0].count")
     loss = loss_of(anew.urn, {"name": name}, replaced=True, paths=anew.paths)
     assert loss is not None

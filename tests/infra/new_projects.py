@@ -19,7 +19,7 @@ COMMANDS = {"gke": GKE, "eks": EKS, "local": LOCAL}
 
 
 def init(folder: Path, *arguments: str, **changed: str | None) -> str:
-    """What the command prints. `changed` replaces the value of an option, or leaves it out."""
+    """Return the command's output. `changed` replaces the value of an option, or omits it for None."""
     options: list[str] = []
     for name, value in zip(arguments[::2], arguments[1::2], strict=True):
         kept = changed.pop(name.removeprefix("--").replace("-", "_"), value)

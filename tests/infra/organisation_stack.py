@@ -1,4 +1,4 @@
-"""The production stack of EKS as an organisation wants it, and with everything of AWS's that a stack can ask for."""
+"""The production stack on EKS with the settings of an organisation, and with every AWS resource that a stack can have."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ KEY = f"arn:aws:kms:us-east-1:{ACCOUNT}:key/0a1b2c3d-4e5f-6071-8293-a4b5c6d7e8f9
 
 
 def organisation_settings(**more: Any) -> dict[str, Any]:
-    """Tags, a path and a boundary of its own, a key for logs, another account's reservation, and how nodes boot."""
+    """Return settings with own tags, IAM path and boundary, a key for logs, another account's reservation, and node boot settings."""
     changes: dict[str, Any] = {"tags": {"CostCenter": "4711"}, "iam": {"path": "/platform/", "permissions_boundary": BOUNDARY}}
     settings = shipped("prod-eks", **changes | more)
     settings["cluster"] |= {"logs_kms_key": KEY, "nodes": {"kubelet": {"max_pods": 110}, "fast_image_pull": True}}
@@ -21,7 +21,7 @@ def organisation_settings(**more: Any) -> dict[str, Any]:
 
 
 def everything_settings(**more: Any) -> dict[str, Any]:
-    """The same with file systems, a work queue, a role of a person's in a team, and AWS's load balancer controller."""
+    """Return the same with file systems, a work queue, a person's role in a team, and AWS's load balancer controller."""
     first, *others = shipped("prod-eks")["teams"]
     people = {"viewers": [f"arn:aws:iam::{ACCOUNT}:role/people"]}
     return organisation_settings(

@@ -1,7 +1,7 @@
-"""Defects in what a shipped stack declares. Not a test.
+"""Defects in declarations of a shipped stack. Not a test.
 
-Those of one stack have no resource in common, so that one preview shows them apart. Of a rule without a defect here its failing fixtures
-are put beside the stack instead. Both clouds have a row where they write the same thing each in its own way.
+Defects of one stack have no resource in common, so that one preview distinguishes them. For a rule without a defect here, its failing
+fixtures are added to the stack instead. Both clouds have a row where they express the same thing differently.
 """
 
 from __future__ import annotations
@@ -25,16 +25,14 @@ Resources = dict[str, tuple[str, dict[str, Any]]]
 
 @dataclass(frozen=True)
 class Defect:
-    """One defect in a shipped stack, all else in which keeps every rule.
-
-    `plant` changes the inputs of the stack's resources. `on` is the resource that the rule tells of, which need not be the one
-    that is changed.
-    """
+    """One defect in a shipped stack, which otherwise keeps every rule."""
 
     rule: str
     stack: str
     on: str
+    """The resource that the rule reports, which need not be the changed one."""
     plant: Callable[[Resources], Any]
+    """Changes the inputs of the stack's resources."""
 
     def __str__(self) -> str:
         return f"{self.rule} in {self.stack}"
@@ -47,12 +45,12 @@ def with_sentinels(value: Any) -> Any:
 
 
 def resources_of(stack: str) -> Resources:
-    """What the program declares for a shipped stack, components left out."""
+    """Return the resources that the program declares for a shipped stack, without components."""
     return resources_in(as_shipped(stack))
 
 
 def resources_in(declarations: Declarations) -> Resources:
-    """The same of any declarations."""
+    """Return the resources of any declarations, without components."""
     return {
         each.name: (each.type, copy.deepcopy(with_sentinels(each.inputs)))
         for each in declarations.made.values()
@@ -74,7 +72,7 @@ def untainted(made: Resources) -> None:
 
 
 def one_long_document(made: Resources) -> None:
-    """As if all of Karpenter's permissions were in one policy."""
+    """Put all of Karpenter's permissions into one policy."""
     document = json.loads(inputs(made, LIFECYCLE)["policy"])
     inputs(made, LIFECYCLE)["policy"] = json.dumps(document | {"Statement": document["Statement"] * 3})
 
@@ -119,7 +117,7 @@ DEFECTS = [Defect(*about, plant) for about, plant in PLANTS.items()]
 
 
 def planted(*defects: Defect) -> Resources:
-    """Return the resources of the stack that all these defects are of, with the defects."""
+    """Return the resources of the defects' common stack, with the defects."""
     (stack,) = {defect.stack for defect in defects}
     made = resources_of(stack)
     for defect in defects:

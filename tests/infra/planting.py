@@ -1,7 +1,7 @@
-"""Runs inside the program that is previewed, as `flexspot.infra.planting` of a test's own checkout: makes the changes of planted.json.
+"""Applies the changes of planted.json inside the previewed program, as `flexspot.infra.planting` of a test's own checkout.
 
-The changes come after the components, on what they register, as somebody's own transform may: what a component refuses by itself would
-never get as far as the policies.
+The changes apply to the resources that components register, as a user's transform may do. Inputs that a component itself refuses would
+never reach the policies.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ PLANTED = Path(__file__).resolve().parents[3] / "planted.json"
 
 
 def planting(main: Callable[[], None]) -> Callable[[], None]:
-    """The program with the defect in it."""
+    """Return the program with the defects."""
     left = json.loads(PLANTED.read_text(encoding="utf-8"))
 
     def change(args: pulumi.ResourceTransformArgs) -> pulumi.ResourceTransformResult | None:

@@ -1,4 +1,4 @@
-"""What the program declares for a stack, as the first preview of it would show: with mocks, without an engine."""
+"""Declarations of the program for a stack, as in its first preview, with mocks and without an engine."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ if TYPE_CHECKING:
 STACKS = Path(__file__).resolve().parents[2] / "stacks"
 
 COMPONENTS = "flexspot:index:"
-"""How the types of components begin."""
+"""Prefix of the components' types."""
 
 KUEUE = "kubernetes:kueue.x-k8s.io/v1beta2"
 
 UNKNOWN = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
 SECRET = "1b47061264138c4ac30d75fd1eb44270"  # noqa: S105 -- a mark
-"""How the engine's protocol marks a value that is not known yet, and one that is a secret."""
+"""Marks of unknown and of secret values in the engine's protocol."""
 
 
 @dataclass
 class Declared:
-    """A resource as the program declares it; other resources are named by `TYPE NAME`."""
+    """A declared resource. References to other resources have the form `TYPE NAME`."""
 
     type: str
     name: str
@@ -51,25 +51,25 @@ class Declared:
     after: set[str]
     protected: bool = False
     by_input: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
-    """For each top-level input the resources that its value comes from."""
+    """For each top-level input, the resources from which its value comes."""
     ignored: list[str] = field(default_factory=list[str])
-    """The inputs whose changes the program ignores."""
+    """Inputs whose changes the program ignores."""
     replaced_for: list[str] = field(default_factory=list[str])
-    """The inputs for whose changes the program has it made anew, whatever its provider would do."""
+    """Inputs for which the program requires a replacement when they change, regardless of the provider."""
 
     @property
     def own_provider(self) -> str:
-        """The provider that it is given, as `TYPE NAME`; "" where it has a default one."""
+        """Its explicit provider, as `TYPE NAME`. Empty if it has a default one."""
         provider = _named(self.provider.rpartition("::")[0]) if self.provider else ""
         return "" if provider.rpartition(" ")[2].startswith("default") else provider
 
 
 @dataclass
 class Declarations:
-    """Everything that a program declares, by `TYPE NAME`, and the ids of what it reads.
+    """All resources that a program declares, by `TYPE NAME`, and the ids of those it reads.
 
-    Both are in the order of their names, but each after all that it waits for. What waits for nothing is declared in another order each
-    time, so no test shall see that order.
+    Both are sorted by name, but each after everything that it waits for. Independent resources are declared in another order each time,
+    so that order must not reach a test.
     """
 
     made: dict[str, Declared] = field(default_factory=dict[str, Declared])
@@ -82,7 +82,7 @@ class Declarations:
         return [each.inputs for each in self.of(kind)]
 
     def waits_for(self, name: str) -> set[str]:
-        """All that must be there before `name` is: what it and its parents depend on, and so on."""
+        """Return everything that must exist before `name`: the dependencies of it and its parents, transitively."""
         found: set[str] = set()
         todo = [name]
         while todo:
@@ -93,7 +93,7 @@ class Declarations:
         return found
 
     def ordered(self) -> Declarations:
-        """The same in the order that tests see."""
+        """Return the declarations in the order for tests."""
         waits = {name: (each.after | {each.parent, each.own_provider}) & self.made.keys() for name, each in self.made.items()}
         sorter = TopologicalSorter(waits)
         sorter.prepare()
@@ -108,12 +108,12 @@ class Declarations:
 
 
 def id_of(name: str) -> str:
-    """The id that a resource is given where it is said to be there already; `name` is `TYPE NAME`."""
+    """Return the id of a resource that exists already. `name` is `TYPE NAME`."""
     return f"<{name}>"
 
 
 class Preview(MockMonitor):
-    """Answers as the first preview of a stack is answered: with the inputs, and nothing that only the cloud knows."""
+    """Answers like the first preview of a stack: with the inputs, without values that only the cloud knows."""
 
     def __init__(self) -> None:
         self.declarations = Declarations()
@@ -132,8 +132,8 @@ class Preview(MockMonitor):
             return resource_pb2.RegisterResourceResponse(urn=urn, id=identity, object=request.object)
         return resource_pb2.RegisterResourceResponse(urn=urn, object=request.object)
 
-    def made(self, declared: Declared) -> tuple[str, dict[str, Any]]:  # noqa: ARG002 -- for those that make something
-        """The id of a resource and what the cloud adds to its inputs; in a preview there is neither."""
+    def made(self, declared: Declared) -> tuple[str, dict[str, Any]]:  # noqa: ARG002 -- for subclasses that create resources
+        """Return the id of a resource and the values that the cloud adds to its inputs. A preview has neither."""
         return "", {}
 
     def ReadResource(self, request: Any) -> Any:  # noqa: N802 -- the protocol's name
@@ -149,10 +149,10 @@ class Preview(MockMonitor):
 
 
 class LaterPreview(Preview):
-    """Answers as a later preview is, as far as ids go: each resource has one, and a cluster its API server."""
+    """Answers like a later preview: each resource has an id, and a cluster has its API server."""
 
     def made(self, declared: Declared) -> tuple[str, dict[str, Any]]:
-        """The id, and what a cluster answers."""
+        """Return the id, and for a cluster the data about its API server."""
         if declared.type.startswith(COMPONENTS):
             return "", {}
         identity = id_of(f"{declared.type} {declared.name}")
@@ -160,7 +160,7 @@ class LaterPreview(Preview):
 
 
 def _of_the_cluster(kind: str, identity: str, inputs: dict[str, Any]) -> dict[str, Any]:
-    """What a cluster answers about its API server, so that its kubeconfig is known; nothing of other resources."""
+    """Return a cluster's data about its API server, so that its kubeconfig is known. Empty for other resources."""
     if kind == "aws:eks/cluster:Cluster":
         network = {**inputs["vpcConfig"], "clusterSecurityGroupId": f"sg of {identity}"}
         return {"endpoint": f"https://{identity}", "certificateAuthority": {"data": identity}, "vpcConfig": network}
@@ -191,10 +191,10 @@ def _named(urn: str) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """JSON as the protocol has it, with whole numbers as such and with marks instead of what is unknown or secret."""
+    """Return the protocol's JSON with integers, and with marks in place of unknown and secret values."""
     if isinstance(value, dict):
         fields = cast("dict[str, Any]", value)
-        # The order of a map of the protocol is no order.
+        # The order of a map in the protocol has no meaning.
         return {"$secret": True} if SECRET in fields.values() else {key: _plain(fields[key]) for key in sorted(fields)}
     if isinstance(value, list):
         return [_plain(each) for each in cast("list[Any]", value)]
@@ -208,7 +208,7 @@ def shipped(stack: str, **changes: Any) -> dict[str, Any]:
 
 
 def declared(stack: str, settings: dict[str, Any], monitor: Preview | None = None, *, there: bool = False) -> Declarations:
-    """What the program declares for these settings: in a preview, or when resources are made by a monitor of the caller's.
+    """Return the declarations for these settings: in a preview, or with resources that the given `monitor` creates.
 
     With `there` the resources have ids already, as in a later preview.
     """
@@ -221,22 +221,22 @@ def declared(stack: str, settings: dict[str, Any], monitor: Preview | None = Non
 
 
 def under_mocks(stack: str, program: Callable[[], object], monitor: Preview, *, preview: bool = True) -> Declarations:
-    """What a program declares to a monitor."""
+    """Return the resources that a program declares to a monitor."""
     pulumi.runtime.set_mocks(_NoMocks(), project="flexspot", stack=stack, preview=preview, monitor=monitor)
 
     @pulumi.runtime.test
     def run() -> None:
         program()
 
-    # For each resource the SDK would read the source of all that called it, pytest's too, and write five messages: a quarter of the time,
-    # for nobody.
+    # For each resource the SDK would read the source of all callers, including pytest's, and write five messages that are never read: a
+    # quarter of the time.
     with mock.patch("pulumi.runtime.resource._get_stack_trace", source_pb2.StackTrace), mock.patch("pulumi.log.debug", _unsaid):
         run()
     return monitor.declarations.ordered()
 
 
 def _unsaid(*_: object, **__: object) -> None:
-    """A debug message that nobody hears."""
+    """Drop a debug message."""
 
 
 @functools.cache
@@ -251,5 +251,5 @@ def plan_of(stack: str) -> Plan:
 
 
 def taints_of(written: list[dict[str, str]]) -> set[tuple[str, str, str]]:
-    """Taints or tolerations, whichever way the cloud spells their effect."""
+    """Return taints or tolerations, with the effect in Kubernetes' spelling."""
     return {(each["key"], each["value"], {"NO_SCHEDULE": "NoSchedule"}.get(each["effect"], each["effect"])) for each in written}

@@ -1,7 +1,7 @@
-"""An API server of the test's own, as far as `flexspot audit` asks one: discovery, lists in pages, and what some may not list. Not a test.
+"""A fake API server with the parts that `flexspot audit` uses: discovery, lists in pages, and forbidden lists. Not a test.
 
 Its answers have the form of a real one's (k8s.io/apimachinery, meta/v1: APIGroupList, APIResourceList, List with `continue`), which
-tests/lab/test_audit.py asks.
+tests/lab/test_audit.py uses.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ CLUSTER_WIDE = {"Node", "Namespace", "NodePool", "ClusterQueue", "ResourceFlavor
 
 @dataclass
 class Served:
-    """What the server holds, and how it behaves. `asked` are the paths that came, with their methods."""
+    """Content and behaviour of the server."""
 
     objects: list[dict[str, Any]]
     version: str = "v1.36.1"
@@ -33,15 +33,16 @@ class Served:
     forget_once: bool = False
     missing: set[str] = field(default_factory=set[str])
     asked: list[str] = field(default_factory=list[str])
+    """Methods and paths of received requests."""
 
     def resources(self) -> dict[tuple[str, str], str]:
-        """API version and kind of everything, with the plural."""
+        """Return the plural of every kind, by API version and kind."""
         found = {(each["apiVersion"], each["kind"]): f"{each['kind'].lower()}s" for each in self.objects}
         found |= {("v1", "Pod"): "pods", ("v1", "Node"): "nodes", ("v1", "Secret"): "secrets"}
         return found
 
     def answer(self, path: str, query: dict[str, list[str]]) -> tuple[int, dict[str, Any]]:
-        """Status and body."""
+        """Return status and body."""
         if path in self.missing:
             return 404, {"kind": "Status", "code": 404}
         if path == "/version":
@@ -50,8 +51,8 @@ class Served:
             groups: dict[str, list[dict[str, str]]] = {}
             for version in sorted({version for version, _ in self.resources() if "/" in version}, reverse=True):
                 groups.setdefault(version.partition("/")[0], []).append({"groupVersion": version})
-            told = [{"name": name, "versions": each, "preferredVersion": each[0]} for name, each in groups.items()]
-            return 200, {"groups": told}
+            listed = [{"name": name, "versions": each, "preferredVersion": each[0]} for name, each in groups.items()]
+            return 200, {"groups": listed}
         api = path.removeprefix("/apis/").removeprefix("/api/")
         listed = [
             {"name": plural, "kind": kind, "namespaced": kind not in CLUSTER_WIDE, "verbs": ["get", "list"]}
@@ -86,22 +87,22 @@ class Served:
 
 @contextmanager
 def serving(served: Served, folder: Path) -> Generator[Path]:
-    """A kubeconfig of a server that holds `served`."""
+    """Yield a kubeconfig for a server with the content of `served`."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             split = urlsplit(self.path)
             served.asked.append(f"GET {self.path}")
             status, body = served.answer(split.path, parse_qs(split.query))
-            told = json.dumps(body).encode()
+            content = json.dumps(body).encode()
             self.send_response(status)
             self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(told)))
+            self.send_header("Content-Length", str(len(content)))
             self.end_headers()
-            self.wfile.write(told)
+            self.wfile.write(content)
 
         def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 -- the base class's name
-            """Says nothing."""
+            """Drop the message."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever, daemon=True)

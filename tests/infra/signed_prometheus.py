@@ -1,7 +1,7 @@
-"""A Prometheus that answers only who is signed in, as Amazon's and Google's do.
+"""A Prometheus that answers only authenticated requests, as Amazon's and Google's do.
 
 AWS's signature is verified by the steps of "Create a signed AWS API request" (docs.aws.amazon.com/IAM/latest/UserGuide,
-reference_sigv-create-signed-request.html), from what arrived alone. Nothing of botocore is used.
+reference_sigv-create-signed-request.html), from the received request alone and without botocore.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from fake_prometheus import FakePrometheus
 
 DAY = ("--from", "2026-10-01", "--to", "2026-10-02", "--format", "json")
-"""The period of reports, for the command line."""
+"""Options of the command line with the period of reports."""
 
 _AUTHORIZATION = re.compile(
     r"AWS4-HMAC-SHA256 Credential=(?P<key>[^/]+)/(?P<scope>\d{8}/[^/]+/[^/]+/aws4_request), SignedHeaders=(?P<names>[^,]+), "
@@ -45,7 +45,7 @@ def _hmac(key: bytes, text: str) -> bytes:
 
 
 def signature(request: Request, names: list[str], scope: str, secret: str) -> str:
-    """What AWS would calculate of a request, for the headers `names` and the scope DATE/REGION/SERVICE/aws4_request."""
+    """Return AWS's signature of a request, for the headers `names` and the scope DATE/REGION/SERVICE/aws4_request."""
     target = urlsplit(request.path)
     query = sorted((quote(name, safe="-_.~"), quote(value, safe="-_.~")) for name, value in parse_qsl(target.query, keep_blank_values=True))
     canonical = "\n".join(
@@ -67,12 +67,12 @@ def signature(request: Request, names: list[str], scope: str, secret: str) -> st
 
 
 def refused_by_aws(kind: str, message: str, status: int = 403) -> Reply:
-    """In the form of AWS's common errors."""
+    """Return a refusal in the form of AWS's common errors."""
     return Reply(status, json.dumps({"message": message}).encode(), headers={"x-amzn-ErrorType": kind})
 
 
 def refused_by_google(status: int, name: str, message: str, reason: str = "") -> Reply:
-    """In the form of google.rpc.Status."""
+    """Return a refusal in the form of google.rpc.Status."""
     details = [{"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": reason, "domain": "googleapis.com"}] if reason else []
     content = {"error": {"code": status, "message": message, "status": name, "details": details}}
     return Reply(status, json.dumps(content).encode())
@@ -80,15 +80,15 @@ def refused_by_google(status: int, name: str, message: str, reason: str = "") ->
 
 @dataclass
 class AwsGate:
-    """Lets requests in that are signed with one of `keys` (secret and session token by access key) for `region`."""
+    """Accepts requests that are signed with one of `keys` (secret and session token by access key) for `region`."""
 
     region: str
     keys: dict[str, tuple[str, str | None]]
     let_in: list[str] = field(default_factory=list[str])
-    """The access keys of requests that were let in."""
+    """Access keys of accepted requests."""
 
     def __call__(self, request: Request) -> Reply | None:
-        """The refusal, or None."""
+        """Return the refusal, or None."""
         found = _AUTHORIZATION.fullmatch(request.headers.get("authorization", ""))
         if found is None:
             return refused_by_aws("MissingAuthenticationTokenException", "Missing Authentication Token")
@@ -112,13 +112,13 @@ class AwsGate:
 
 @dataclass
 class GoogleGate:
-    """Lets requests in that bear one of `tokens`."""
+    """Accepts requests with one of `tokens`."""
 
     tokens: set[str]
     let_in: list[Request] = field(default_factory=list[Request])
 
     def __call__(self, request: Request) -> Reply | None:
-        """The refusal, or None."""
+        """Return the refusal, or None."""
         if request.headers.get("authorization", "").removeprefix("Bearer ") not in self.tokens:
             return refused_by_google(401, "UNAUTHENTICATED", "Request had invalid authentication credentials.")
         self.let_in.append(request)
@@ -126,7 +126,7 @@ class GoogleGate:
 
 
 def unchanged(request: Request) -> Request:
-    """What stands between and changes nothing."""
+    """Return the request as it is: a proxy that changes nothing."""
     return request
 
 
@@ -137,7 +137,7 @@ def guarded(
     tls: ssl.SSLContext,
     between: Callable[[Request], Request] = unchanged,
 ) -> Generator[str]:
-    """Serves `fake` to whom `gate` lets in; `between` is what changes requests on the way. Yields the address."""
+    """Serve `fake` behind `gate`, and yield the address. `between` changes requests in transit."""
 
     def reply(asked: Request) -> Reply:
         arrived = between(asked)
@@ -152,12 +152,12 @@ def guarded(
 
 
 def with_body(change: Callable[[str], str]) -> Callable[[Request], Request]:
-    """What stands between and changes bodies."""
+    """Return a proxy that changes bodies."""
     return lambda request: replace(request, body=change(request.body))
 
 
 def on_this_machine(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The host of that name is the loopback."""
+    """Resolve the name of a host to the loopback."""
     resolve = socket.getaddrinfo
 
     def resolved(asked: str, *arguments: Any, **more: Any) -> Any:
@@ -167,19 +167,19 @@ def on_this_machine(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def without_clouds(nowhere: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keeps the clouds' libraries from whatever this machine has."""
+    """Hide this machine's credentials from the clouds' libraries."""
     for name in [each for each in os.environ if each.startswith(("AWS_", "GOOGLE_", "GCE_", "CLOUDSDK_"))]:
         monkeypatch.delenv(name)
     for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE", "CLOUDSDK_CONFIG"):
         monkeypatch.setenv(name, nowhere)
     for name in ("AWS_EC2_METADATA_DISABLED", "NO_GCE_CHECK"):
         monkeypatch.setenv(name, "true")
-    # Or google-auth asks gcloud for one.
+    # Otherwise google-auth asks gcloud for one.
     monkeypatch.setenv("GOOGLE_CLOUD_PROJECT", "acme-ai-dev")
 
 
-def told_of(url: str, ca: Path, *arguments: str | Path, code: int, hidden: tuple[str, ...]) -> str:
-    """What `chargeback` says of a server, an ExplainedError as `main` would show it; nothing `hidden` is in it."""
+def report_or_error(url: str, ca: Path, *arguments: str | Path, code: int, hidden: tuple[str, ...]) -> str:
+    """Return the output of `chargeback` about a server, an ExplainedError as `main` shows it. Fails if it contains `hidden` text."""
     result = CliRunner().invoke(app, ["chargeback", "report", "--prometheus", url, "--ca", str(ca), *map(str, (*DAY, *arguments))])
     error = result.exception if isinstance(result.exception, ExplainedError) else None
     shown = result.output if error is None else str(error)

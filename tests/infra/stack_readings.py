@@ -1,4 +1,4 @@
-"""What rules see of a shipped stack: everything that the program declares for it, read as the policy pack reads it. Not a test."""
+"""A shipped stack's declarations, read as the policy pack reads them. Not a test."""
 
 from __future__ import annotations
 
@@ -12,6 +12,6 @@ from flexspot.policies.inventory.reading.source import from_pulumi
 
 @cache
 def readings_of(stack: str) -> tuple[Reading, ...]:
-    """Return the readings of what a shipped stack declares."""
+    """Return the readings of a shipped stack's declarations."""
     found = (read_source(from_pulumi(kind, name, inputs)) for name, (kind, inputs) in resources_of(stack).items())
     return tuple(reading for reading in found if reading.views)

@@ -1,4 +1,4 @@
-"""What a program declares, as a Terraform state or a cluster would hold it after `up`. Not a test."""
+"""Declarations of a program in the form of a Terraform state or of a cluster's objects after `up`. Not a test."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ TYPES = {
     "aws:eks/nodeGroup:NodeGroup": "aws_eks_node_group",
 }
 MAPS = {"labels", "resourceLabels", "tags"}
-"""Attributes whose keys are the user's own."""
+"""Attributes with keys that users choose."""
 
 SINGULAR = {"taints": "taint", "guestAccelerators": "guest_accelerator", "cidrBlocks": "cidr_blocks", "resourceLimits": "resource_limits"}
 
 
 def terraform(name: str, value: Any) -> tuple[str, Any]:
-    """An input of Pulumi's bridged provider as the Terraform provider has it: words with _, and each block a list."""
+    """Return an input of Pulumi's bridged provider in the form of the Terraform provider: names with _, and each block a list."""
     spelled = SINGULAR.get(name) or re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
     if name in MAPS:
         return spelled, value
@@ -40,7 +40,7 @@ def terraform(name: str, value: Any) -> tuple[str, Any]:
 
 
 def state_of(declarations: Declarations) -> bytes:
-    """`terraform show -json` of the cloud's part, with the cluster's ARN, which only AWS knows."""
+    """Return the output of `terraform show -json` for the cloud's resources, with the cluster's ARN, which only AWS knows."""
     resources: list[dict[str, Any]] = []
     for each in declarations.made.values():
         if kind := TYPES.get(each.type):
@@ -55,11 +55,11 @@ def state_of(declarations: Declarations) -> bytes:
 
 
 def manifest(declared: Any) -> dict[str, Any]:
-    """A declared object of Kubernetes as the cluster has it."""
+    """Return a declared Kubernetes object in the form of the cluster."""
     return {"kind": declared.type.rpartition(":")[2], **declared.inputs}
 
 
 def objects_of(declarations: Declarations) -> list[Block]:
-    """The objects of the cluster."""
+    """Return the objects of the cluster."""
     text = json.dumps([manifest(each) for each in declarations.made.values() if each.type.startswith("kubernetes:")])
     return [Block(each) for each in json.loads(text.replace(UNKNOWN, "unknown"))]

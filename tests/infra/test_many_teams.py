@@ -30,18 +30,18 @@ pytestmark = [
 ]
 
 TEAMS = int(os.environ.get("FLEXSPOT_TEAMS", "20"))
-"""200 is what the platform is made for; so many take minutes."""
+"""The platform is designed for 200, which would take minutes."""
 
 DEPARTMENTS = 10
 CLUSTER_QUEUE = "kueue.x-k8s.io/v1beta2/ClusterQueue"
 
 
 def ignore(_line: str) -> None:
-    """Output that no test looks at."""
+    """Drop a line of output."""
 
 
 def many_teams() -> dict[str, Any]:
-    """The local stack's settings with many teams: two GPUs each in departments that lend to each other, one for inference."""
+    """Return the local stack's settings with many teams: two GPUs each in departments that lend to each other, one for inference."""
     settings = yaml.safe_load((CHECKOUT / "stacks" / "Pulumi.local.yaml").read_text())["config"]["flexspot:platform"]
     spot, on_demand = settings["pools"]
     return settings | {
@@ -65,7 +65,7 @@ def many_teams() -> dict[str, Any]:
 
 @pytest.fixture
 def run(stack_lab: LabControlPlane, tools: Tools, monkeypatch: pytest.MonkeyPatch) -> Iterator[StackRun]:
-    """The engine over the local stack with many teams; it is not destroyed afterwards, its lab is."""
+    """Yield an engine run of the local stack with many teams. The lab is deleted afterwards, without destroying the stack first."""
     home = stack_lab.home
     monkeypatch.setenv(KUBECONFIG_VARIABLE, str(home.kubeconfig))
     parse = program.parse_settings

@@ -1,4 +1,4 @@
-"""What the program declares of measurement for the cloud stacks: an exporter, who scrapes it, rules, and nodes that say whose they are."""
+"""Measurement in the declarations of the cloud stacks: an exporter and its scraping, rules, and nodes' labels of their owners."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ENVIRONMENT, OWNER, TEAM = (f"flexspot.dev/{each}" for each in ("environment", "
 
 
 def written(made: Declarations, kind: str) -> list[dict[str, Any]]:
-    """What there is of a kind, without what each team's namespace has of it."""
+    """Return the inputs of a kind's objects, without those in the teams' namespaces."""
     return [each for each in made.inputs_of(kind) if each["metadata"]["name"] != CONFIG_MAP]
 
 
@@ -33,7 +33,7 @@ def exporters(made: Declarations) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("stack,kinds", [("prod-gke", {GOOGLES, GOOGLES_RULES}), ("prod-eks", {FILE})])
-def test_each_cloud_is_scraped_as_its_clusters_are_and_eks_is_told_how_busy_its_gpus_are(stack: str, kinds: set[str]) -> None:
+def test_each_cloud_has_its_scraping_resources_and_eks_has_gpu_utilization(stack: str, kinds: set[str]) -> None:
     made = as_shipped(stack)
 
     found = {kind for kind in (GOOGLES, GOOGLES_RULES, OPERATORS, OPERATORS_RULES, FILE) if written(made, kind)}
@@ -51,7 +51,7 @@ def test_on_eks_the_exporter_runs_where_controllers_do() -> None:
 
 
 @pytest.mark.parametrize("stack", ["dev-gke", "dev-eks"])
-def test_with_the_prometheus_operator_its_objects_carry_the_labels_that_it_selects_by(stack: str) -> None:
+def test_objects_for_the_prometheus_operator_carry_its_selector_labels(stack: str) -> None:
     made = declared(stack, shipped(stack, measurement={"prometheus": "operator", "monitor_labels": {"release": "prometheus"}}))
 
     [monitor], [rules] = made.inputs_of(OPERATORS), made.inputs_of(OPERATORS_RULES)
@@ -64,7 +64,7 @@ def test_with_the_prometheus_operator_its_objects_carry_the_labels_that_it_selec
 
 
 @pytest.mark.parametrize("stack", ["dev-gke", "dev-eks"])
-def test_where_the_cluster_has_exporters_the_rules_alone_are_made(stack: str) -> None:
+def test_a_cluster_with_exporters_gets_only_the_rules(stack: str) -> None:
     own = {"dcgm_exporter": False} if stack == "dev-eks" else {}
     made = declared(stack, shipped(stack, measurement={"kube_state_metrics": False, **own}))
 
@@ -75,7 +75,7 @@ def test_where_the_cluster_has_exporters_the_rules_alone_are_made(stack: str) ->
 
 
 def labels_of_nodes(made: Declarations) -> dict[str, dict[str, str]]:
-    """The labels that each pool puts on its nodes of itself, by the pool's name."""
+    """Return the labels that each pool sets on its nodes, by the pool's name."""
     googles = {each["name"]: each["nodeConfig"].get("labels", {}) for each in made.inputs_of("gcp:container/nodePool:NodePool")}
     karpenters = {
         each["metadata"]["name"]: each["spec"]["template"]["metadata"]["labels"]
@@ -86,7 +86,7 @@ def labels_of_nodes(made: Declarations) -> dict[str, dict[str, str]]:
 
 
 @pytest.mark.parametrize("stack", ["prod-gke", "prod-eks"])
-def test_every_node_says_whose_it_is(stack: str) -> None:
+def test_every_node_has_labels_of_its_owner(stack: str) -> None:
     wanted = {ENVIRONMENT: plan_of(stack).environment, OWNER: "ml-platform"}
     found = labels_of_nodes(as_shipped(stack))
 
@@ -95,7 +95,7 @@ def test_every_node_says_whose_it_is(stack: str) -> None:
 
 
 @pytest.mark.parametrize("stack,pool,team", [("dev-gke", "t4-spot", "product"), ("dev-eks", "t4-spot", "students")])
-def test_nodes_of_a_pool_that_one_team_alone_may_use_are_that_teams(stack: str, pool: str, team: str) -> None:
+def test_nodes_of_a_pool_with_one_team_belong_to_that_team(stack: str, pool: str, team: str) -> None:
     teams: list[dict[str, Any]] = shipped(stack)["teams"]
     alone = [
         {**each, "shares": {name: gpus for name, gpus in each["shares"].items() if name != pool or each["name"] == team}} for each in teams
@@ -106,7 +106,7 @@ def test_nodes_of_a_pool_that_one_team_alone_may_use_are_that_teams(stack: str, 
     assert {name: labels[TEAM] for name, labels in found.items() if TEAM in labels} == {pool: team}
 
 
-def test_a_pool_whose_gpus_a_department_has_is_nobodys_alone() -> None:
+def test_a_pool_of_a_departments_gpus_belongs_to_no_single_team() -> None:
     teams = shipped("prod-gke")["teams"]
     others = [{**each, "shares": {n: g for n, g in each["shares"].items() if n != "h100-reserved"}} for each in teams]
     others[0]["shares"]["h100-reserved"] = 8

@@ -1,4 +1,4 @@
-"""Which official pieces are on the machine, and whether they fit the SDKs."""
+"""Official programs on the machine, and whether they fit the SDKs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A machine without Pulumi: tests put pieces on it."""
+    """Return the folder of a machine without Pulumi, to which tests add programs."""
     (tmp_path / "bin").mkdir()
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     monkeypatch.setenv("PULUMI_HOME", str(tmp_path / "home"))
@@ -48,7 +48,7 @@ def test_a_machine_with_the_pieces_of_its_cloud_lacks_nothing(cloud: Platform, p
 @pytest.mark.parametrize(
     "said,fits", [(version(), True), (version(minor=1), True), (version(patch=-0, minor=-1), False), (version(1), False)]
 )
-def test_a_command_line_fits_when_it_is_as_new_as_the_sdk(said: str, fits: bool, machine: Path) -> None:  # noqa: FBT001 -- the expectation
+def test_a_command_line_fits_if_it_is_as_new_as_the_sdk(said: str, fits: bool, machine: Path) -> None:  # noqa: FBT001 -- the expectation
     put_command_line(machine, f"v{said}")
 
     found = command_line()

@@ -27,7 +27,7 @@ CIPHER = "v1:3Ac1Cx3n5xRk7l0J:bDE9t0b5cUYcXw8mOQ0l4yCUnzM="
 
 @dataclass(frozen=True)
 class Previewed:
-    """What a preview said, which plan it wrote, and the checkout, whose stack file has a secret."""
+    """A preview: its output, the plan that it wrote, and the checkout, whose stack file has a secret."""
 
     shown: subprocess.CompletedProcess[str]
     plan: Path
@@ -38,7 +38,7 @@ class Previewed:
 
 @pytest.fixture(scope="module")
 def previewed(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Previewed]:
-    """The one preview that there is of each shipped stack."""
+    """Return a function that previews a shipped stack, once for all tests."""
     made: dict[str, Previewed] = {}
 
     def of(stack: str) -> Previewed:
@@ -50,7 +50,7 @@ def previewed(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Previ
             written["config"]["trial:token"] = {"secure": CIPHER}
             file.write_text(yaml.safe_dump(written), encoding="utf-8")
             before = files_of(checkout.folder)
-            # Neither credentials nor plugins nor a state of the user's own are where the tools would look for them.
+            # The tools find neither credentials nor plugins nor a state of the user.
             nowhere = str(folder / "nowhere")
             shown = checkout.flexspot(
                 *("preview", "-s", stack, "--offline", "--plan-out", str(folder / "plan.json")),
@@ -67,7 +67,7 @@ def previewed(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Previ
 
 
 def files_of(folder: Path) -> set[str]:
-    """What is in a checkout, except what Python writes beside its modules."""
+    """Return the files in a checkout, except Python's compiled modules."""
     found = {path.relative_to(folder) for part in folder.iterdir() if not part.is_symlink() for path in [part, *part.rglob("*")]}
     return {str(path) for path in found if "__pycache__" not in path.parts and path.parts[0] != ".tools"}
 
@@ -92,21 +92,21 @@ def test_a_shipped_stack_passes_the_policies_without_a_cloud_account_and_keeps_n
     printed = shown.stdout + shown.stderr
     assert shown.returncode == 0, printed
     assert "offline: providers echo their inputs" in shown.stdout
-    # All that the program declares, which is reviewed as a snapshot, and the stack itself.
+    # All declarations of the program, which are reviewed as a snapshot, and the stack itself.
     assert f"\n{len(as_shipped(stack).made) + 1} would be created\n" in shown.stdout
     kind, count = pools
     assert len(re.findall(f"{re.escape(kind)} ", shown.stdout)) == count
     assert re.search(r"(✅|⚠️)\s+flexspot@", shown.stdout)
     assert "[mandatory]" not in printed
-    # Nobody has a price of an N1 with T4s, so that nobody can say whether dev-gke keeps to its budget.
+    # The price of an N1 with T4s is not known, so dev-gke may exceed its budget.
     advised = set(re.findall(r"\[advisory\] \[severity: \w+\]\s+(\S+)", printed))
     assert advised == ({"budget-nearly-used"} if stack == "dev-gke" else set())
     assert SECRETS.search(printed) is None
     assert files_of(checkout.folder) == previewed(stack).before
 
 
-def test_a_preview_of_a_stack_with_secrets_asks_for_no_passphrase_and_tells_none(previewed: Callable[[str], Previewed]) -> None:
-    """The engine ended with "incorrect passphrase", or would have asked a key of a cloud."""
+def test_a_preview_of_a_stack_with_secrets_needs_no_passphrase_and_shows_no_secret(previewed: Callable[[str], Previewed]) -> None:
+    """The engine failed with "incorrect passphrase", or would have used a cloud's key."""
     found = previewed("dev-eks")
 
     printed = found.shown.stdout + found.shown.stderr
@@ -116,7 +116,7 @@ def test_a_preview_of_a_stack_with_secrets_asks_for_no_passphrase_and_tells_none
     assert (found.checkout.folder / "stacks" / "Pulumi.dev-eks.yaml").read_text(encoding="utf-8") == found.stack_file
 
 
-def test_what_a_stack_declares_is_what_is_costed(previewed: Callable[[str], Previewed]) -> None:
+def test_the_declared_resources_are_the_costed_ones(previewed: Callable[[str], Previewed]) -> None:
     text = previewed("dev-eks").plan.read_text()
 
     found = json.loads(text)
@@ -126,8 +126,8 @@ def test_what_a_stack_declares_is_what_is_costed(previewed: Callable[[str], Prev
     assert "4dabf18193072939515e22adb298388d" not in text
 
 
-def test_a_budget_that_a_price_which_nobody_knows_may_exceed_is_warned_of(previewed: Callable[[str], Previewed]) -> None:
-    """Of an N1 with T4s the book has no price at all: nobody can say whether the 4,000 are kept."""
+def test_a_budget_that_an_unknown_price_may_exceed_causes_a_warning(previewed: Callable[[str], Previewed]) -> None:
+    """The book has no price of an N1 with T4s, so the budget of 4,000 may be exceeded."""
     found = previewed("dev-gke")
     costed = found.checkout.flexspot("cost", str(found.plan))
 
@@ -137,16 +137,14 @@ def test_a_budget_that_a_price_which_nobody_knows_may_exceed_is_warned_of(previe
 
 
 def change(checkout: OwnCheckout, stack: str, **changes: Any) -> None:
-    """Other settings in the file of a shipped stack."""
+    """Change settings in the file of a shipped stack."""
     file = checkout.folder / "stacks" / f"Pulumi.{stack}.yaml"
     written: dict[str, Any] = yaml.safe_load(file.read_text())
     written["config"]["flexspot:platform"] |= changes
     file.write_text(yaml.safe_dump(written))
 
 
-def test_what_breaks_the_rules_or_the_budget_of_the_stack_is_refused_and_its_plan_is_written_all_the_same(
-    checkout: OwnCheckout, tmp_path: Path
-) -> None:
+def test_a_violated_rule_or_budget_is_refused_and_the_plan_is_still_written(checkout: OwnCheckout, tmp_path: Path) -> None:
     change(
         checkout, "dev-gke", admission={"rules_file": "../flexspot-lint.yaml"}, budget={"monthly_usd": 4000, "on_unknown_prices": "refuse"}
     )
@@ -167,7 +165,7 @@ def test_what_breaks_the_rules_or_the_budget_of_the_stack_is_refused_and_its_pla
     assert {each["policy"] for each in found["policies"]} >= {"budget-exceeded", "missing-owner-labels"}
 
 
-OTHER_CLUSTERS = pytest.mark.nightly(held_by="test_a_cluster_of_somebody_elses_is_previewed_by_its_name_alone")
+OTHER_CLUSTERS = pytest.mark.nightly(held_by="test_an_existing_cluster_is_previewed_by_its_name_alone")
 
 
 @pytest.mark.parametrize(
@@ -178,7 +176,7 @@ OTHER_CLUSTERS = pytest.mark.nightly(held_by="test_a_cluster_of_somebody_elses_i
         pytest.param("dev-eks", {}, marks=OTHER_CLUSTERS),
     ],
 )
-def test_a_cluster_of_somebody_elses_is_previewed_by_its_name_alone(stack: str, parts: dict[str, Any], checkout: OwnCheckout) -> None:
+def test_an_existing_cluster_is_previewed_by_its_name_alone(stack: str, parts: dict[str, Any], checkout: OwnCheckout) -> None:
     known = {"version": "1.35", "ami": "al2023@v20260903"} if stack == "dev-eks" else {}
     change(checkout, stack, cluster={"existing": "theirs", **known, **parts})
 

@@ -1,4 +1,4 @@
-"""The program that a project's stacks are deployed by."""
+"""The program of a project, which declares its stacks."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def times(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("written", ["runtime: python\n", "runtime:\n  name: python\n  options: {virtualenv: .venv}\n"])
-def test_a_projects_own_program_runs_as_a_language_host_runs_it_and_its_modules_anew_each_time(tmp_path: Path, written: str) -> None:
-    """In a preview and in the `up` behind it: resources that a module declares when it is loaded are declared both times."""
+def test_a_projects_program_runs_as_in_a_language_host_and_reloads_its_modules(tmp_path: Path, written: str) -> None:
+    """A preview and the `up` after it both load the modules, so that resources declared at import are declared both times."""
     folder = programmed(project(tmp_path / "acme", written))
     before, here = list(sys.path), os.getcwd()  # noqa: PTH109 -- as the process has it
 
@@ -64,8 +64,8 @@ def test_a_program_in_another_folder_is_found_as_pulumi_finds_it(tmp_path: Path,
     assert (folder / "program" / "ran").read_text() == "__main__ program 1\n"
 
 
-def test_what_is_installed_below_the_project_stays_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An environment in the project's folder, and Flexspot itself in it."""
+def test_modules_installed_below_the_project_stay_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The project's folder has a Python environment, with Flexspot itself in it."""
     folder = programmed(project(tmp_path / "acme"))
     monkeypatch.setattr(sys, "prefix", str(folder))
 
@@ -100,11 +100,11 @@ def test_a_program_in_another_language_is_refused_with_the_way_to_run_it(tmp_pat
     assert "None" not in refused.value.problem
 
 
-def test_flexspot_itself_is_never_taken_for_a_part_of_the_program() -> None:
-    assert program._is_installed(program._OWN / "infra" / "flexspot" / "infra" / "declaring" / "gke.py")  # noqa: SLF001 -- what a checkout rests on
+def test_flexspot_itself_is_never_part_of_the_program() -> None:
+    assert program._is_installed(program._OWN / "infra" / "flexspot" / "infra" / "declaring" / "gke.py")  # noqa: SLF001 -- a checkout depends on it
 
 
-def test_a_program_ends_when_all_its_outputs_are_known_also_those_that_others_create() -> None:
+def test_a_program_ends_when_all_outputs_are_known_including_later_ones() -> None:
     known: list[str] = []
 
     async def later(name: str) -> str:

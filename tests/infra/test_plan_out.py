@@ -1,4 +1,4 @@
-"""`flexspot preview --plan-out`: what is written down of a preview. What the engine makes of it is in test_offline_preview.py."""
+"""`flexspot preview --plan-out`: the plan file of a preview. test_offline_preview.py tests it with the engine."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ UNKNOWN, SIGNATURE = "04da6b54-80e4-46f7-96ec-b56ff0331ba9", "4dabf1819307293951
 
 
 def event(inputs: dict[str, Any] | None = None, verdict: str | None = None) -> Any:
-    """An event of the engine's: of a resource, or of a policy."""
+    """Return an event of the engine about a resource or a policy violation."""
     new = SimpleNamespace(urn=URN, type="aws:eks/cluster:Cluster", parent="", custom=True, inputs=inputs)
     step = None if inputs is None else SimpleNamespace(metadata=SimpleNamespace(new=new))
-    told = None
+    violation = None
     if verdict is not None:
-        told = SimpleNamespace(
+        violation = SimpleNamespace(
             policy_name="gpu-pool-without-taint", enforcement_level="mandatory", resource_urn=URN, message=f"{verdict}\n"
         )
-    return SimpleNamespace(resource_pre_event=step, policy_event=told)
+    return SimpleNamespace(resource_pre_event=step, policy_event=violation)
 
 
 def written(path: Path, *events: Any, own_prices: Path | None = None) -> dict[str, Any]:
@@ -41,7 +41,7 @@ def written(path: Path, *events: Any, own_prices: Path | None = None) -> dict[st
     return json.loads(path.read_text())
 
 
-def test_resources_and_verdicts_are_written_with_marks_for_what_is_unknown_or_secret(tmp_path: Path) -> None:
+def test_resources_and_verdicts_are_written_with_marks_for_unknown_and_secret_values(tmp_path: Path) -> None:
     inputs = {"name": "dev", "role": UNKNOWN, "keys": [{SIGNATURE: "1b47", "ciphertext": "[secret]"}, "[secret]"], "zones": 2}
 
     found = written(tmp_path / "plan.json", event(inputs), event(verdict="NodePool l4: no"), event())
@@ -60,7 +60,7 @@ def test_resources_and_verdicts_are_written_with_marks_for_what_is_unknown_or_se
     assert (found["stack"], found["cloud"], found["cost"]["budget_usd"]) == ("dev-eks", "eks", "4000")
 
 
-def test_what_is_written_can_be_costed_with_the_stacks_own_prices(tmp_path: Path) -> None:
+def test_the_plan_file_can_be_costed_with_the_stacks_own_prices(tmp_path: Path) -> None:
     prices = tmp_path / "prices.yaml"
     prices.write_text(
         "cloud: aws\nsources: {own: {citation: our contract, as_of: 2026-11-01, verified: true}}\n"

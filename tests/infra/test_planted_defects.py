@@ -1,4 +1,4 @@
-"""The shipped stacks keep every rule, and one defect planted in their resources is found by the one rule that is about it."""
+"""The shipped stacks keep every rule, and a defect planted in their resources is found only by its rule."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ FILES = {"storage": {"checkpoints": "efs", "datasets": "lustre", "lustre": {"cap
 
 
 def broken(resources: Resources) -> list[tuple[str, Finding]]:
-    """The name of the resource and the finding, of all that fail or cannot be decided."""
+    """Return the resource's name and the finding for all failed and undecided ones."""
     sources = [from_pulumi(kind, name, inputs) for name, (kind, inputs) in resources.items()]
     judged = zip(resources, judge_all(sources, all_rules(), DEFAULTS), strict=True)
     return [(name, each) for name, findings in judged for each in findings if each.verdict in {Verdict.FAIL, Verdict.UNKNOWN}]
 
 
 @pytest.mark.parametrize("stack", ["local", "dev-gke", "prod-gke", "dev-eks", "prod-eks"])
-def test_a_shipped_stack_keeps_every_rule_and_nothing_hangs_on_what_is_not_known_yet(stack: str) -> None:
+def test_a_shipped_stack_keeps_every_rule_without_undecided_findings(stack: str) -> None:
     assert [(name, each.rule, each.message) for name, each in broken(resources_of(stack))] == []
 
 
 def auto_mode_of_the_guide() -> dict[str, Any]:
-    """The settings of the stack file that the guide of EKS shows for Auto Mode."""
+    """Return the settings of the stack file for Auto Mode in the guide of EKS."""
     guide = (STACKS.parent / "docs" / "guides" / "eks.md").read_text(encoding="utf-8")
     [block, *_] = re.findall(r"(?:^    .*\n)+", guide.partition("\n## Auto Mode\n")[2], re.MULTILINE)
     return yaml.safe_load(block)["config"]["flexspot:platform"]
@@ -62,18 +62,18 @@ def test_a_stack_of_another_kind_keeps_every_rule(settings: dict[str, Any]) -> N
 
 
 @pytest.mark.parametrize("defect", DEFECTS, ids=str)
-def test_a_planted_defect_is_found_by_its_rule_alone_on_its_resource_alone(defect: Defect) -> None:
+def test_a_planted_defect_is_found_only_by_its_rule_and_on_its_resource(defect: Defect) -> None:
     found = [(name, each) for name, each in broken(planted(defect)) if each.verdict is Verdict.FAIL]
 
     assert {(name, each.rule) for name, each in found} == {(defect.on, defect.rule)}, [each.message for _, each in found]
 
 
-# Kueue never reads a threshold beside fair sharing, which every stack has.
+# Kueue ignores a threshold if fair sharing is on, as in every stack.
 WITHOUT_DEFECT = sorted({rule.name for rule in all_rules()} - {each.rule for each in DEFECTS} - {"borrow-threshold-misread"})
 
 
 @pytest.mark.parametrize("rule", WITHOUT_DEFECT)
-def test_a_rule_without_a_row_finds_a_failing_fixture_of_its_own_beside_a_whole_stack(rule: str) -> None:
+def test_a_rule_without_a_row_finds_its_failing_fixture_next_to_a_whole_stack(rule: str) -> None:
     stack = [from_pulumi(kind, name, inputs) for name, (kind, inputs) in resources_of("dev-eks").items()]
 
     def found(case: Case) -> bool:

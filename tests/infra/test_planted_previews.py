@@ -1,6 +1,6 @@
-"""A preview of a shipped stack with defects in it: the real program in the real engine, by `flexspot preview --offline`.
+"""Previews of a shipped stack with defects: the real program in the real engine, with `flexspot preview --offline`.
 
-Each defect by itself is in test_planted_defects.py, without an engine.
+test_planted_defects.py tests each defect by itself, without an engine.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ pytestmark = pytest.mark.engine
 HERE = Path(__file__).parent
 OWN = Path("infra", "flexspot", "infra")
 
-TOLD = re.compile(r"- \[(mandatory|advisory)\] \[severity: \w+\]\s+(\S+)\s+\(\S+: (\S+)\)\n\s+[^:\n]+: (?!cannot be decided yet)")
-"""A violation as the engine prints it: level, rule, resource. What hangs on something that is not there is none."""
+VIOLATION = re.compile(r"- \[(mandatory|advisory)\] \[severity: \w+\]\s+(\S+)\s+\(\S+: (\S+)\)\n\s+[^:\n]+: (?!cannot be decided yet)")
+"""A violation as the engine prints it: level, rule, resource. Undecided findings do not match."""
 
 STANDING = {"dev-gke": {("advisory", "budget-nearly-used", "monthly-cost")}}
-"""What is told of a stack as it is: nobody has a price of an N1 with T4s, so that nobody can say whether dev-gke keeps to its budget."""
+"""Warnings about a stack without defects. The price of an N1 with T4s is not known, so dev-gke may exceed its budget."""
 
 LEVELS = {rule.name: rule.level for rule in all_rules()}
 
@@ -40,7 +40,7 @@ PLANTED = "\n\nfrom flexspot.infra.planting import planting\n\nmain = planting(m
 
 
 def edits(before: Any, after: Any, path: tuple[str | int, ...] = ()) -> list[dict[str, Any]]:
-    """Return `{"path", "value"}` for what is set, `{"path"}` for what is dropped. Lists of another length are set as a whole."""
+    """Return `{"path", "value"}` for changed values and `{"path"}` for removed ones. Lists of another length are replaced as a whole."""
     if before == after:
         return []
     if isinstance(before, dict) and isinstance(after, dict):
@@ -56,7 +56,7 @@ def edits(before: Any, after: Any, path: tuple[str | int, ...] = ()) -> list[dic
 
 
 def plant(checkout: OwnCheckout, changed: dict[str, Any]) -> None:
-    """Puts defects into the checkout's own program."""
+    """Add defects to the checkout's own program."""
     (checkout.folder / "planted.json").write_text(json.dumps(changed))
     shutil.copyfile(HERE / "planting.py", checkout.folder / OWN / "planting.py")
     program = checkout.folder / OWN / "declaring" / "program.py"
@@ -64,7 +64,7 @@ def plant(checkout: OwnCheckout, changed: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("stack", ["dev-eks", "dev-gke"])
-def test_a_preview_with_defects_is_stopped_by_their_rules_alone(stack: str, checkout: OwnCheckout) -> None:
+def test_a_preview_with_defects_is_stopped_only_by_their_rules(stack: str, checkout: OwnCheckout) -> None:
     defects = [each for each in DEFECTS if each.stack == stack]
     before, after = resources_of(stack), planted(*defects)
     plant(checkout, {name: edits(before[name][1], inputs) for name, (_, inputs) in after.items() if before[name][1] != inputs})
@@ -74,21 +74,21 @@ def test_a_preview_with_defects_is_stopped_by_their_rules_alone(stack: str, chec
     standing = STANDING.get(stack, set())
     wanted = {(LEVELS[each.rule], each.rule, each.on) for each in defects}
     assert len(wanted) > 5
-    assert set(TOLD.findall(shown.stdout)) - standing == wanted - standing, shown.stdout + shown.stderr
+    assert set(VIOLATION.findall(shown.stdout)) - standing == wanted - standing, shown.stdout + shown.stderr
     stopping = [each.rule for each in defects if LEVELS[each.rule] is Level.MANDATORY]
     assert shown.returncode == 1
     assert "would be created" not in shown.stdout
-    # The error tells the first of them again.
+    # The error repeats the first of them.
     assert any(rule in shown.stderr for rule in stopping), shown.stderr
 
 
-def test_a_secret_of_the_program_is_judged_and_not_told(checkout: OwnCheckout) -> None:
+def test_a_secret_of_the_program_is_checked_and_not_shown(checkout: OwnCheckout) -> None:
     path = ("spec", "template", "spec", "nodeClassRef", "name")
     plant(checkout, {"l4-spot-node-pool": [{"path": path, "value": HUNTER, "secret": True}]})
 
     stopped = checkout.flexspot("preview", "-s", "dev-eks", "--offline")
 
     printed = stopped.stdout + stopped.stderr
-    assert set(TOLD.findall(stopped.stdout)) == {("mandatory", "nodepool-references-missing-class", "l4-spot-node-pool")}, printed
+    assert set(VIOLATION.findall(stopped.stdout)) == {("mandatory", "nodepool-references-missing-class", "l4-spot-node-pool")}, printed
     assert f"spec.template.spec.nodeClassRef names EC2NodeClass {SHOWN} of karpenter.k8s.aws" in stopped.stderr
     assert HUNTER not in printed

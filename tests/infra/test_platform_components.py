@@ -1,4 +1,4 @@
-"""Whole platforms as components: what they declare is what the program of a stack with the same settings does."""
+"""Whole platforms as components: they declare the same as the program of a stack with the same settings."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ STACKS: dict[str, tuple[type[EksPlatform | GkePlatform], Callable[[], dict[str, 
 def in_a_component(
     kind: type[EksPlatform | GkePlatform], settings: dict[str, Any], opts: Callable[[], pulumi.ResourceOptions] | None = None
 ) -> tuple[Declarations, dict[str, Any]]:
-    """What the plugin declares for a program in any language, of numbers as the wire has them, and what it offers as outputs."""
+    """Return the plugin's declarations and outputs for a program in any language, with numbers as on the wire."""
     offered: dict[str, Any] = {}
 
     def program() -> None:
@@ -96,30 +96,30 @@ def refusal_of(kind: type[EksPlatform | GkePlatform], settings: dict[str, Any]) 
     return str(refused.value)
 
 
-def test_settings_that_cannot_work_are_refused_with_every_path_before_anything_is_declared() -> None:
+def test_invalid_settings_are_refused_with_every_path_before_any_declaration() -> None:
     settings = shipped("dev-eks", environment="Dev Two")
     settings["pools"][0]["machine"] = "g6.huge"
 
-    told = refusal_of(EksPlatform, settings)
+    message = refusal_of(EksPlatform, settings)
 
-    assert told.startswith("EksPlatform prod platform: ")
-    assert "environment" in told
+    assert message.startswith("EksPlatform prod platform: ")
+    assert "environment" in message
 
 
 def test_a_platform_of_another_cloud_is_refused() -> None:
-    told = refusal_of(EksPlatform, shipped("dev-gke"))
+    message = refusal_of(EksPlatform, shipped("dev-gke"))
 
-    assert "cloud (is 'gke'): is not the cloud of EksPlatform; allowed: eks" in told
-
-
-def test_a_file_needs_an_absolute_path_as_there_is_no_stack_file_to_begin_at() -> None:
-    told = refusal_of(EksPlatform, shipped("dev-eks", prices_file="prices.yaml"))
-
-    assert "prices_file" in told
-    assert "give an absolute path" in told
+    assert "cloud (is 'gke'): is not the cloud of EksPlatform; allowed: eks" in message
 
 
-def test_an_output_in_settings_is_told_by_its_path() -> None:
+def test_a_file_needs_an_absolute_path_without_a_stack_file() -> None:
+    message = refusal_of(EksPlatform, shipped("dev-eks", prices_file="prices.yaml"))
+
+    assert "prices_file" in message
+    assert "give an absolute path" in message
+
+
+def test_an_output_in_settings_is_refused_with_its_path() -> None:
     with pytest.raises(SettingsError) as refused:
         under_mocks("test", lambda: EksPlatform("prod", {"platform": with_outputs()}), Preview())
 

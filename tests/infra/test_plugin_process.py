@@ -1,4 +1,4 @@
-"""The plugin of components as an engine starts and asks it, without an engine."""
+"""The components' plugin process, started and called as by an engine but without one."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CHECKOUT = Path(__file__).resolve().parents[2]
 pytestmark = pytest.mark.slow
 
 
-def test_the_process_that_an_engine_starts_says_its_port_and_serves_the_schema() -> None:
+def test_the_plugin_process_prints_its_port_and_serves_the_schema() -> None:
     command = [sys.executable, "-u", CHECKOUT / "infra" / "plugins" / "eks", "127.0.0.1:1"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -36,7 +36,7 @@ def test_the_process_that_an_engine_starts_says_its_port_and_serves_the_schema()
     assert json.loads(answer.schema) == json.loads(Plugin("eks").schema or "")
 
 
-def test_an_input_of_another_resource_and_a_secret_one_reach_what_the_component_makes() -> None:
+def test_outputs_and_secrets_as_inputs_reach_the_components_children() -> None:
     inputs = {re.sub(r"_(.)", lambda found: found[1].upper(), name): floats(value) for name, value in pool_args().items()}
 
     def program() -> None:

@@ -1,4 +1,4 @@
-"""`flexspot prices refresh`: what it does with a price file, and AWS through botocore's own models of its APIs, not over a network."""
+"""`flexspot prices refresh`: its changes of a price file, and requests to AWS checked by botocore's API models, without a network."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from flexspot.infra.project import project_here
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from flexspot.infra.price_lists import Told
+    from flexspot.infra.price_lists import Report
 
 SPOT, ON_DEMAND = CapacityType.SPOT, CapacityType.ON_DEMAND
 
@@ -42,7 +42,7 @@ prices:
 
 
 def product(usd: str, unit: str = "Hrs") -> str:
-    """A g6.xlarge on demand, as GetProducts has it."""
+    """Return an on-demand g6.xlarge in the form of GetProducts."""
     return usage("BoxUsage:g6.xlarge", unit, ("0", usd))
 
 
@@ -58,7 +58,7 @@ def spot(zone: str, usd: str, hour: int = 1, machine: str = "g6.xlarge") -> dict
 
 @pytest.fixture
 def aws(monkeypatch: pytest.MonkeyPatch) -> dict[str, Stubber]:
-    """Clients that answer from stubs; what is asked of them and answered is checked against the APIs' models."""
+    """Return stubs for AWS' clients by service. They check requests and answers against the APIs' models."""
     options: dict[str, Any] = {"aws_access_key_id": "AKIAEXAMPLE", "aws_secret_access_key": "example-secret", "region_name": "us-east-1"}
     library: Any = boto3
     clients: dict[str, Any] = {service: library.client(service, **options) for service in ("pricing", "ec2")}
@@ -75,7 +75,7 @@ def aws(monkeypatch: pytest.MonkeyPatch) -> dict[str, Stubber]:
 
 
 def usage(usage_type: str, unit: str, *tiers: tuple[str, str]) -> str:
-    """A product of GetProducts that is no machine: its usage type, and its prices from so much a month on."""
+    """Return a product of GetProducts other than a machine, with its usage type and (monthly threshold, price) tiers."""
     dimensions = {
         f"A.B.{begin}": {"unit": unit, "beginRange": begin, "endRange": "Inf", "pricePerUnit": {"USD": usd}} for begin, usd in tiers
     }
@@ -102,7 +102,7 @@ SERVICES: dict[tuple[str, str | None], list[str]] = {
         usage("USE1-TimedStorage-ByteHrs", "GB-Mo", ("0", "0.16")),
     ],
 }
-"""What is answered. The unit of a cluster is wrong, and of EFS there are two prices."""
+"""Answers of the API. The unit of a cluster is wrong, and EFS has two prices."""
 
 
 def answer_with(
@@ -155,7 +155,7 @@ def test_fresh_prices_replace_their_rows_and_leave_all_others(aws: dict[str, Stu
     assert own.read_text() == text
 
 
-def test_services_are_refreshed_with_the_machines_and_what_cannot_be_told_is_left(aws: dict[str, Stubber], tmp_path: Path) -> None:
+def test_services_are_refreshed_with_the_machines_and_unclear_prices_stay(aws: dict[str, Stubber], tmp_path: Path) -> None:
     own = tmp_path / "prices.yaml"
     answer_with(aws, [product("0.8048")], [], SERVICES)
     shown = refresh("--cloud", "aws", "--file", own, "--region", "us-east-1", "--machine", "g6.xlarge")
@@ -195,13 +195,13 @@ def test_services_are_refreshed_with_the_machines_and_what_cannot_be_told_is_lef
 def test_usage_types_of_other_regions_are_found_by_the_names_that_their_lists_have(
     item: str, rows: list[tuple[str, str, str]], usd: str
 ) -> None:
-    """Rows of AWS's price lists of London, Ireland, Tokyo and Singapore, as public repositories keep them (August to October 2026)."""
+    """The rows are from AWS's price lists of London, Ireland, Tokyo and Singapore in public repositories (August to October 2026)."""
     asked = next(each for each in usage_items() if each.item == item)
 
     assert service_usd([usage(name, unit, ("0", price)) for name, unit, price in rows], asked) == Decimal(usd)
 
 
-def test_a_dry_run_writes_nothing_and_what_was_not_found_is_told(aws: dict[str, Stubber], tmp_path: Path) -> None:
+def test_a_dry_run_writes_nothing_and_reports_missing_prices(aws: dict[str, Stubber], tmp_path: Path) -> None:
     answer_with(aws, [product("0.8048")], [])
     shown = refresh("--cloud", "aws", "--file", tmp_path / "new.yaml", "--region", "us-east-1", "--machine", "g6.xlarge", "--dry-run")
 
@@ -209,7 +209,7 @@ def test_a_dry_run_writes_nothing_and_what_was_not_found_is_told(aws: dict[str, 
     assert list(tmp_path.iterdir()) == []
 
 
-def test_nothing_found_or_no_access_leaves_the_file_and_tells_no_credential(aws: dict[str, Stubber], tmp_path: Path) -> None:
+def test_without_prices_or_access_the_file_stays_and_no_credential_is_shown(aws: dict[str, Stubber], tmp_path: Path) -> None:
     own = tmp_path / "prices.yaml"
     own.write_text(OWN)
     arguments = ("--cloud", "aws", "--file", own, "--region", "us-east-1", "--machine", "g6.xlarge")
@@ -217,14 +217,14 @@ def test_nothing_found_or_no_access_leaves_the_file_and_tells_no_credential(aws:
     assert "AWS has none of the requested prices" in refresh(*arguments, code=1)
 
     aws["ec2"].add_client_error("describe_spot_price_history", "AuthFailure", "AKIAEXAMPLE is not allowed")
-    told = refresh(*arguments, code=1)
-    assert "AWS did not answer with prices: AuthFailure" in told
-    assert "AKIAEXAMPLE" not in told
+    printed = refresh(*arguments, code=1)
+    assert "AWS did not answer with prices: AuthFailure" in printed
+    assert "AKIAEXAMPLE" not in printed
     assert own.read_text() == OWN
 
 
 @pytest.mark.parametrize(
-    "arguments,told",
+    "arguments,problem",
     [
         (("--cloud", "azure"), "'azure' is not one of 'aws', 'gcp'"),
         (("--cloud", "aws", "--machine", "g6.xlrge"), "g6.xlarge"),
@@ -233,25 +233,25 @@ def test_nothing_found_or_no_access_leaves_the_file_and_tells_no_credential(aws:
         (("--cloud", "gcp", "--region", "us-east-1"), "give a region such as us-central1."),
     ],
 )
-def test_what_cannot_be_asked_for_is_refused_before_anybody_is_asked(arguments: tuple[str, ...], told: str, tmp_path: Path) -> None:
+def test_invalid_requests_are_refused_before_the_cloud_is_asked(arguments: tuple[str, ...], problem: str, tmp_path: Path) -> None:
     own = tmp_path / "prices.yaml"
     own.write_text(OWN)
 
-    assert told in refresh(*arguments, "--file", own, code=2)
+    assert problem in refresh(*arguments, "--file", own, code=2)
 
 
-def test_where_no_stack_is_on_the_cloud_regions_must_be_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """AWS was said to have no price of what was asked for, which was nothing."""
+def test_regions_are_required_if_no_stack_is_on_the_cloud(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An earlier version reported missing prices of AWS although it had requested none."""
     (tmp_path / "Pulumi.yaml").write_text("name: acme\nruntime: python\n")
     monkeypatch.chdir(tmp_path)
 
-    told = refresh("--cloud", "aws", "--file", tmp_path / "x.yaml", code=2)
+    printed = refresh("--cloud", "aws", "--file", tmp_path / "x.yaml", code=2)
 
-    assert "no stack of this project is on aws." in told
-    assert "name regions with --region" in told
+    assert "no stack of this project is on aws." in printed
+    assert "name regions with --region" in printed
 
 
-def test_a_file_that_is_no_price_file_or_in_no_folder_is_refused_before_anybody_is_asked(tmp_path: Path) -> None:
+def test_an_unusable_price_file_is_refused_before_the_cloud_is_asked(tmp_path: Path) -> None:
     (tmp_path / "bad.yaml").write_text("cloud: aws\nprices: 3\n")
 
     assert "bad.yaml cannot be used" in refresh("--cloud", "aws", "--file", tmp_path / "bad.yaml", "--region", "us-east-1", code=2)
@@ -268,18 +268,18 @@ def test_a_file_that_is_no_price_file_or_in_no_folder_is_refused_before_anybody_
         ([json.dumps({"terms": {"Reserved": {}}})], None),
     ],
 )
-def test_a_list_price_counts_where_there_is_exactly_one(products: list[str], usd: Decimal | None) -> None:
+def test_a_list_price_counts_if_there_is_exactly_one(products: list[str], usd: Decimal | None) -> None:
     assert on_demand_usd(products) == usd
 
 
-def test_a_spot_price_is_the_median_of_what_zones_cost_last() -> None:
+def test_a_spot_price_is_the_median_of_the_zones_last_prices() -> None:
     history = [spot("us-east-1a", "0.9", hour=2), spot("us-east-1a", "0.1"), spot("us-east-1b", "0.3"), spot("us-east-1c", "0.4")]
 
     assert spot_usd([*history, spot("us-west-2a", "0.01"), spot("us-east-1d", "none")], "us-east-1") == {"g6.xlarge": Decimal("0.4")}
 
 
 @pytest.mark.slow
-def test_without_regions_those_of_all_stacks_are_asked_for_by_one_command(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_regions_one_command_requests_those_of_all_stacks(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
 
     def of_region(machines: list[Any], region: str) -> list[tuple[str, CapacityType, Decimal]]:
@@ -289,7 +289,7 @@ def test_without_regions_those_of_all_stacks_are_asked_for_by_one_command(monkey
     def services_of_region(_region: str) -> list[tuple[ServiceItem, Decimal | None]]:
         return [(ServiceItem.CLUSTER, None)]
 
-    def listed(cloud: Vendor, _told: Told) -> SimpleNamespace:
+    def listed(cloud: Vendor, _report: Report) -> SimpleNamespace:
         assert cloud is Vendor.AWS
         of = {"on-demand": "a list of this test"}
         return SimpleNamespace(name="list", sources=of, citations=of, of_region=of_region, services_of_region=services_of_region)

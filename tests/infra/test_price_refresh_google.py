@@ -1,4 +1,4 @@
-"""`flexspot prices refresh` against replies of Google's billing catalog in the JSON of its API, not over a network."""
+"""`flexspot prices refresh` with replies of Google's billing catalog in the JSON of its API, without a network."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SPOT, ON_DEMAND = CapacityType.SPOT, CapacityType.ON_DEMAND
 
 
 def google_sku(description: str, nanos: int, *regions: str, unit: str = "h", currency: str = "USD") -> dict[str, Any]:
-    """An SKU in the JSON of the Cloud Billing Catalog API, in the parts that count."""
+    """Return an SKU in the JSON of the Cloud Billing Catalog API, with the relevant parts only."""
     tier = {"startUsageAmount": 0, "unitPrice": {"currencyCode": currency, "units": "0", "nanos": nanos}}
     price = {"effectiveTime": "2026-11-20T00:00:00Z", "pricingExpression": {"usageUnit": unit, "tieredRates": [tier]}}
     return {"skuId": "0000-0000-0000", "description": description, "serviceRegions": list(regions), "pricingInfo": [price]}
@@ -45,7 +45,7 @@ GOOGLE: list[dict[str, Any]] = [
 ]
 
 
-# Flex-start as on a bill of 2025-08-16 (zenn.dev); descriptions as in the API, of all but flex-start by Spare Cores' tests.
+# Flex-start as on a bill of 2025-08-16 (zenn.dev). Descriptions as in the API; those other than flex-start from Spare Cores' tests.
 H100: list[dict[str, Any]] = [
     google_sku("A3 Instance Core running in Americas", 29_327_000, "us-central1"),
     google_sku("A3 Instance Ram running in Americas", 2_553_000, "us-central1", unit="GiBy.h"),
@@ -67,7 +67,7 @@ for number, dollars in ((2, "9"), (7, "4")):
 
 @pytest.fixture
 def catalog(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """The pages that the API answers, one a request, or errors that it raises; and no credentials of this machine."""
+    """Return the list of the API's pages, one per request, or errors to raise. Credentials of this machine are hidden."""
     pages: list[Any] = [{"skus": GOOGLE[:4], "nextPageToken": "more"}, {"skus": GOOGLE[4:]}]
 
     def get(_session: Any, url: str, *, params: dict[str, Any], timeout: float) -> requests.Response:
@@ -89,8 +89,8 @@ def catalog(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return pages
 
 
-def test_machines_are_the_sums_of_their_parts_and_what_is_missing_is_told(catalog: list[Any], tmp_path: Path) -> None:
-    """Flex-start against the sum that the shipped price book has from that bill, worked out there by hand."""
+def test_machines_are_the_sums_of_their_parts_and_missing_prices_are_reported(catalog: list[Any], tmp_path: Path) -> None:
+    """Flex-start is compared with the sum in the shipped price book, which was calculated from that bill by hand."""
     catalog[1] = {"skus": [*GOOGLE[4:], *H100]}
     own = tmp_path / "gcp.yaml"
     shipped = prices_of(Vendor.GCP).find("a3-highgpu-8g", "us-central1", CapacityType.FLEX_START)
@@ -122,12 +122,12 @@ def test_machines_are_the_sums_of_their_parts_and_what_is_missing_is_told(catalo
 
 
 @pytest.mark.parametrize(
-    "page,told", [(403, "HTTP 403"), ({"skus": [{"pricingInfo": [3]}]}, "MalformedCatalogError"), ([], "MalformedCatalogError")]
+    "page,kind", [(403, "HTTP 403"), ({"skus": [{"pricingInfo": [3]}]}, "MalformedCatalogError"), ([], "MalformedCatalogError")]
 )
-def test_a_refusal_of_google_is_told_by_its_kind(catalog: list[Any], page: Any, told: str, tmp_path: Path) -> None:
+def test_a_refusal_of_google_is_shown_by_its_kind(catalog: list[Any], page: Any, kind: str, tmp_path: Path) -> None:
     catalog[:] = [page]
 
-    assert f"Google did not answer with prices: {told}" in refresh(
+    assert f"Google did not answer with prices: {kind}" in refresh(
         "--cloud", "gcp", "--file", tmp_path / "gcp.yaml", "--region", "us-central1", code=1
     )
 
@@ -146,7 +146,7 @@ def test_a_machine_one_of_whose_parts_has_no_price_has_none(machine: str, region
 
 
 def test_the_gpu_of_a3_mega_has_another_name_on_spot() -> None:
-    """A cent for each core, a tenth of one for each GiB, eight GPUs, and 6,000 GiB of local SSD at 0.073 a month."""
+    """A cent per core, a tenth of a cent per GiB, eight GPUs, and 6,000 GiB of local SSD at 0.073 a month."""
     skus = [
         Sku(f"{prefix}{part} running in Americas", ("us-central1",), unit, Decimal(usd))
         for prefix in ("", "Spot Preemptible ")

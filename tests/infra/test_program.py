@@ -1,4 +1,4 @@
-"""A program whose settings cannot work."""
+"""A program with invalid settings."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from program_declarations import Preview, declared, shipped
 from flexspot.capacity.values.errors import SettingsError
 
 
-def test_settings_that_cannot_work_stop_the_program_before_any_resource() -> None:
+def test_invalid_settings_stop_the_program_before_any_resource() -> None:
     settings = shipped("local")
     settings["teams"][0]["shares"] = {"l4-spot": 40}
     preview = Preview()

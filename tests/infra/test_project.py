@@ -1,4 +1,4 @@
-"""Which project a command works on, and what stands in for the secrets of its stack files."""
+"""The project that a command works on, and placeholders for the secrets of its stack files."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_the_project_is_the_nearest_folder_with_a_project_file_as_for_pulumi(tmp
     assert project_here(outer).name == "acme"
 
 
-def test_stack_files_are_where_the_project_file_says_and_else_beside_it(tmp_path: Path) -> None:
+def test_stack_files_are_in_the_configured_folder_or_next_to_the_project_file(tmp_path: Path) -> None:
     assert project_here(project(tmp_path)).stacks == tmp_path
 
     (tmp_path / "environments").mkdir()
@@ -36,7 +36,7 @@ def test_stack_files_are_where_the_project_file_says_and_else_beside_it(tmp_path
     assert there.shown(there.stack_file("dev")) == "environments/Pulumi.dev.yaml"
 
 
-def test_a_folder_outside_of_any_project_is_told_with_the_next_step(tmp_path: Path) -> None:
+def test_a_folder_outside_of_any_project_is_refused_with_the_next_step(tmp_path: Path) -> None:
     with pytest.raises(ExplainedError, match="is not in a project: neither it nor a folder above it has a Pulumi") as refused:
         project_here(tmp_path)
 
@@ -45,7 +45,7 @@ def test_a_folder_outside_of_any_project_is_told_with_the_next_step(tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    "text,told",
+    "text,problem",
     [
         pytest.param("name: [", "it cannot be read", id="no YAML"),
         pytest.param("- a\n", "it has no project settings", id="a list"),
@@ -55,13 +55,13 @@ def test_a_folder_outside_of_any_project_is_told_with_the_next_step(tmp_path: Pa
         pytest.param("name: \xff\n", "it cannot be read", id="another encoding"),
     ],
 )
-def test_a_broken_project_file_is_told(tmp_path: Path, text: str, told: str) -> None:
+def test_a_broken_project_file_is_refused(tmp_path: Path, text: str, problem: str) -> None:
     (tmp_path / "Pulumi.yaml").write_bytes(text.encode("latin-1"))
 
     with pytest.raises(ExplainedError) as refused:
         project_here(tmp_path)
 
-    assert refused.value.problem == f"{tmp_path / 'Pulumi.yaml'} cannot be used: {told}."
+    assert refused.value.problem == f"{tmp_path / 'Pulumi.yaml'} cannot be used: {problem}."
     assert refused.value.exit_code is ExitCode.BAD_USAGE
 
 
@@ -75,7 +75,7 @@ def test_a_path_as_stack_name_is_refused(tmp_path: Path, stack: str) -> None:
         there.stack_file(stack)
 
 
-def test_where_stacks_would_be_is_named_as_a_person_says_it(tmp_path: Path) -> None:
+def test_the_folder_of_stacks_is_shown_relative_to_the_project(tmp_path: Path) -> None:
     with pytest.raises(ExplainedError) as refused:
         project_here(project(tmp_path)).stack_file("dev")
 
@@ -95,7 +95,7 @@ config:
 """
 
 
-def test_each_secret_has_a_stand_in_and_nothing_is_left_to_decrypt() -> None:
+def test_each_secret_has_a_placeholder_and_nothing_needs_decryption() -> None:
     written, secret = without_secrets(FILE)
 
     assert secret == ("trial:token", "trial:nested")
@@ -111,5 +111,5 @@ def test_each_secret_has_a_stand_in_and_nothing_is_left_to_decrypt() -> None:
 
 
 @pytest.mark.parametrize("written", ["", "config:\n  trial:plain: 1  # as it is\n", "config:\n"])
-def test_a_file_without_secrets_is_taken_as_it_is(written: str) -> None:
+def test_a_file_without_secrets_is_unchanged(written: str) -> None:
     assert without_secrets(written) == (written, ())

@@ -1,4 +1,4 @@
-"""Reading Amazon Managed Service for Prometheus: requests are signed with what botocore finds, and told where that does not do."""
+"""Reading Amazon Managed Service for Prometheus: requests are signed with botocore's credentials, and failures are explained."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
     return workspace(tmp_path, monkeypatch)
 
 
-def test_a_signed_workspace_gives_the_report_that_an_open_prometheus_gives(world: World) -> None:
+def test_a_workspace_has_the_same_report_as_an_open_prometheus(world: World) -> None:
     fake, gate = FakePrometheus(world.month), gate_of()
     with guarded(fake, lambda _: None, world.tls) as open_address, guarded(FakePrometheus(world.month), gate, world.tls) as address:
         expected = json.loads(world.run(open_address))
@@ -42,19 +42,19 @@ def test_a_signed_workspace_gives_the_report_that_an_open_prometheus_gives(world
     assert not any("authorization" in headers for headers in fake.headers)
 
 
-def test_the_workspaces_own_address_is_signed_for_without_being_told(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_requests_to_the_workspaces_own_address_are_signed_without_options(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     on_this_machine(HOST, monkeypatch)
     gate = gate_of()
     with guarded(FakePrometheus(world.month), gate, world.tls) as address:
         port = address.rpartition(":")[2]
-        # As AWS's console shows it.
+        # The address in AWS's console.
         found = json.loads(world.run(f"https://{HOST}:{port}{WORKSPACE}/api/v1/query"))
 
     assert found["node_usd"] == "183.44"
     assert len(gate.let_in) > 0
 
 
-def test_a_history_of_machines_is_read_signed_too(world: World) -> None:
+def test_the_history_of_machines_is_read_with_signed_requests(world: World) -> None:
     gate = gate_of()
     period = ("--from", "2026-10-01", "--to", "2026-10-02", "--step", "60", "--discount-percent", "40", "--format", "json")
     with guarded(FakePrometheus(world.month), gate, world.tls) as address:
@@ -65,7 +65,7 @@ def test_a_history_of_machines_is_read_signed_too(world: World) -> None:
     assert len(gate.let_in) > 0
 
 
-def test_headers_of_ones_own_go_with_a_signed_request(world: World) -> None:
+def test_own_headers_are_sent_with_a_signed_request(world: World) -> None:
     fake = FakePrometheus(world.month)
     with guarded(fake, gate_of(), world.tls) as address:
         world.run(f"{address}{WORKSPACE}", *SIGNED, "--header", "X-Scope-OrgID: ml")
@@ -73,25 +73,25 @@ def test_headers_of_ones_own_go_with_a_signed_request(world: World) -> None:
     assert {headers.get("x-scope-orgid") for headers in fake.headers} == {"ml"}
 
 
-def test_a_wrong_secret_or_region_is_refused_and_told(world: World) -> None:
-    told = world.asked(gate_of(TOKEN, "another"), code=1)
-    assert "the signature is not accepted" in told
-    assert "check the secret key" in told
+def test_a_wrong_secret_or_region_is_reported(world: World) -> None:
+    printed = world.asked(gate_of(TOKEN, "another"), code=1)
+    assert "the signature is not accepted" in printed
+    assert "check the secret key" in printed
 
-    told = world.asked(gate_of(), "--prometheus-auth", "aws", "--aws-region", "us-east-1", code=1)
-    assert "the request is signed for another region than the workspace's" in told
-    assert "--aws-region" in told
+    printed = world.asked(gate_of(), "--prometheus-auth", "aws", "--aws-region", "us-east-1", code=1)
+    assert "the request is signed for another region than the workspace's" in printed
+    assert "--aws-region" in printed
 
 
-def test_a_body_that_was_changed_on_the_way_is_refused_and_told(world: World) -> None:
-    told = world.asked(gate_of(), between=with_body(lambda body: body.replace("step=60", "step=61")), code=1)
+def test_a_body_that_was_changed_in_transit_is_reported(world: World) -> None:
+    printed = world.asked(gate_of(), between=with_body(lambda body: body.replace("step=60", "step=61")), code=1)
 
-    assert "Prometheus refused access: the signature is not accepted (HTTP 403)." in told
-    assert "must change neither host, path nor body" in told
+    assert "Prometheus refused access: the signature is not accepted (HTTP 403)." in printed
+    assert "must change neither host, path nor body" in printed
 
 
 @pytest.mark.parametrize(
-    "kind,message,told,remedy",
+    "kind,message,problem,remedy",
     [
         (
             "AccessDeniedException",
@@ -110,10 +110,10 @@ def test_a_body_that_was_changed_on_the_way_is_refused_and_told(world: World) ->
         ("MissingAuthenticationTokenException", "Missing Authentication Token", "did not arrive", "proxy"),
     ],
 )
-def test_what_aws_refuses_is_told_with_what_to_do(world: World, kind: str, message: str, told: str, remedy: str) -> None:
+def test_refusals_of_aws_have_a_remedy(world: World, kind: str, message: str, problem: str, remedy: str) -> None:
     shown = world.refused(refused_by_aws(kind, message))
 
-    assert told in shown.splitlines()[0]
+    assert problem in shown.splitlines()[0]
     assert remedy in shown.splitlines()[-1]
 
 
@@ -143,14 +143,14 @@ def test_a_redirect_carries_no_signature_anywhere(world: World) -> None:
         return Reply(200)
 
     with serving(elsewhere) as other:
-        told = world.refused(Reply(307, headers={"Location": f"{other}/api/v1/query_range"}))
+        printed = world.refused(Reply(307, headers={"Location": f"{other}/api/v1/query_range"}))
 
-    assert "redirects to another one (HTTP 307)" in told
+    assert "redirects to another one (HTTP 307)" in printed
     assert arrived == []
 
 
 @pytest.mark.parametrize(
-    "url,options,told",
+    "url,options,problem",
     [
         (f"http://{HOST}{WORKSPACE}", {}, "is http://"),
         ("http://proxy.test", {"auth": CloudAuth.AWS, "aws_region": REGION}, "is http://"),
@@ -169,16 +169,16 @@ def test_a_redirect_carries_no_signature_anywhere(world: World) -> None:
     ],
 )
 @pytest.mark.usefixtures("world")
-def test_what_contradicts_itself_is_refused(url: str, options: dict[str, Any], told: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_contradictory_options_are_refused(url: str, options: dict[str, Any], problem: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FLEXSPOT_TEST_TOKEN", "x")
-    with pytest.raises(ExplainedError, match=re.escape(told)) as caught:
+    with pytest.raises(ExplainedError, match=re.escape(problem)) as caught:
         access_to(url, **options)
 
     assert caught.value.exit_code == 2
 
 
 @pytest.mark.usefixtures("world")
-def test_a_region_that_is_misspelt_is_told_with_the_one_that_is_meant() -> None:
+def test_a_misspelt_region_is_refused_with_the_nearest_one() -> None:
     with pytest.raises(ExplainedError, match="eu-centrl-1 is not an AWS region") as caught:
         access_to("https://proxy.test", auth=CloudAuth.AWS, aws_region="eu-centrl-1")
 
@@ -209,10 +209,10 @@ def test_no_credentials_go_to_a_host_that_only_looks_like_awss(host: str) -> Non
     assert access_to(f"https://{host}{WORKSPACE}").signer is None
 
 
-def test_what_is_asked_for_is_what_aws_names_so(world: World) -> None:
-    told = world.refused(refused_by_aws("AccessDeniedException", ""))
+def test_the_required_permission_is_in_awss_managed_policy(world: World) -> None:
+    printed = world.refused(refused_by_aws("AccessDeniedException", ""))
     [allowed] = json.loads(aws_managed_policies_data)["AmazonPrometheusQueryAccess"]["Document"]["Statement"]
 
     assert botocore.session.get_session().get_service_model("amp").signing_name == "aps"
-    assert "AmazonPrometheusQueryAccess" in told
-    assert set(re.findall(r"aps:\w+", told)) == {"aps:QueryMetrics"} < set(allowed["Action"])
+    assert "AmazonPrometheusQueryAccess" in printed
+    assert set(re.findall(r"aps:\w+", printed)) == {"aps:QueryMetrics"} < set(allowed["Action"])

@@ -1,4 +1,4 @@
-"""Credentials for Amazon Managed Service for Prometheus: found in a pod, renewed while a report is read, told when there are none."""
+"""Credentials for Amazon Managed Service for Prometheus: found in a pod, renewed while a report is read, reported if missing."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
 
 
 def fake_sts(keys: dict[str, tuple[str, str | None]], minutes: int) -> Callable[[Request], Reply]:
-    """Gives a role's credentials, new ones each time, for a web identity; in the form of STS's reference. They are put into `keys`."""
+    """Return a fake STS that exchanges a web identity for a role's credentials, new ones each time. They are added to `keys`."""
 
     def reply(asked: Request) -> Reply:
         fields = {name: values[0] for name, values in parse_qs(asked.body).items()}
@@ -50,7 +50,7 @@ def without_keys(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def in_a_pod(world: World, monkeypatch: pytest.MonkeyPatch, sts: str) -> None:
-    """The variables that EKS gives a pod whose service account has a role, and STS at `sts`."""
+    """Set the variables of an EKS pod whose service account has a role, with STS at `sts`."""
     (world.folder / "identity").write_text("a.web.identity")
     without_keys(monkeypatch)
     monkeypatch.setenv("AWS_ROLE_ARN", ROLE)
@@ -58,7 +58,7 @@ def in_a_pod(world: World, monkeypatch: pytest.MonkeyPatch, sts: str) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL_STS", sts)
 
 
-def test_credentials_that_run_out_are_renewed_while_a_report_is_read(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_expiring_credentials_are_renewed_while_a_report_is_read(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     keys: dict[str, tuple[str, str | None]] = {}
     gate = AwsGate(REGION, keys)
 
@@ -68,7 +68,7 @@ def test_credentials_that_run_out_are_renewed_while_a_report_is_read(world: Worl
             keys[f"(gone) {old}"] = "", ""
         return gate(request)
 
-    # botocore renews what is good for less than ten minutes before each use.
+    # Before each use, botocore renews credentials that expire within ten minutes.
     with serving(fake_sts(keys, minutes=5)) as sts:
         in_a_pod(world, monkeypatch, sts)
         world.asked(newest)
@@ -76,16 +76,16 @@ def test_credentials_that_run_out_are_renewed_while_a_report_is_read(world: Worl
     assert len(set(gate.let_in)) == len(gate.let_in) > 1
 
 
-def test_without_credentials_the_command_says_so_before_anything_is_asked(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_credentials_are_reported_before_any_request(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     without_keys(monkeypatch)
-    told = world.run(f"https://{HOST}{WORKSPACE}", code=2)
+    printed = world.run(f"https://{HOST}{WORKSPACE}", code=2)
 
-    assert told.splitlines()[0] == "there are no AWS credentials here."
-    assert "aws sso login" in told
-    assert "IRSA or EKS Pod Identity" in told
+    assert printed.splitlines()[0] == "there are no AWS credentials here."
+    assert "aws sso login" in printed
+    assert "IRSA or EKS Pod Identity" in printed
 
 
-def test_credentials_that_cannot_be_had_are_told_by_their_kind_alone(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_the_kind_of_a_credential_error_is_shown(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_PROFILE", "gone")
     assert "cannot be had: ProfileNotFound." in world.run(f"https://{HOST}{WORKSPACE}", code=2)
     monkeypatch.delenv("AWS_PROFILE")
@@ -93,14 +93,12 @@ def test_credentials_that_cannot_be_had_are_told_by_their_kind_alone(world: Worl
     denied = b"<ErrorResponse><Error><Code>AccessDenied</Code><Message>a.web.identity may not</Message></Error></ErrorResponse>"
     with serving(lambda _: Reply(403, denied, "text/xml")) as sts:
         in_a_pod(world, monkeypatch, sts)
-        told = world.run(f"https://{HOST}{WORKSPACE}", code=1)
-    assert told.splitlines()[0] == "the AWS credentials cannot be had: AccessDenied."
-    assert "a.web.identity" not in told
+        printed = world.run(f"https://{HOST}{WORKSPACE}", code=1)
+    assert printed.splitlines()[0] == "the AWS credentials cannot be had: AccessDenied."
+    assert "a.web.identity" not in printed
 
 
-def test_a_session_of_single_sign_on_that_is_over_is_told_with_the_command_that_begins_one(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_expired_single_sign_on_session_has_the_command_to_start_one(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     without_keys(monkeypatch)
     (world.folder / "config").write_text(
         "[sso-session acme]\nsso_start_url = https://acme.awsapps.com/start\nsso_region = eu-central-1\n"
@@ -108,13 +106,13 @@ def test_a_session_of_single_sign_on_that_is_over_is_told_with_the_command_that_
     )
     monkeypatch.setenv("AWS_CONFIG_FILE", str(world.folder / "config"))
     monkeypatch.setenv("HOME", str(world.folder))
-    told = world.run(f"https://{HOST}{WORKSPACE}", code=1)
+    printed = world.run(f"https://{HOST}{WORKSPACE}", code=1)
 
-    assert "the AWS credentials cannot be had" in told
-    assert "aws sso login" in told
+    assert "the AWS credentials cannot be had" in printed
+    assert "aws sso login" in printed
 
 
-def test_the_library_that_signs_is_named_where_it_is_not_installed(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_signing_library_is_named(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "botocore.auth", None)
 
     assert "--extra prometheus-aws" in world.run(f"https://{HOST}{WORKSPACE}", code=2)

@@ -1,4 +1,4 @@
-"""Reading Google Cloud Managed Service for Prometheus: requests bear tokens of the credentials that google-auth finds."""
+"""Reading Google Cloud Managed Service for Prometheus: requests carry tokens of the credentials that google-auth finds."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from credential_servers import google, write_service_account
 from fake_prometheus import FakePrometheus
 from loopback_certificate import certificate
 from loopback_server import Reply, Request, serving
-from signed_prometheus import GoogleGate, guarded, on_this_machine, refused_by_google, told_of, without_clouds
+from signed_prometheus import GoogleGate, guarded, on_this_machine, refused_by_google, report_or_error, without_clouds
 
 from flexspot.capacity.values.errors import ExplainedError
 from flexspot.infra.prometheus.access import CloudAuth, access_to
@@ -33,7 +33,7 @@ DOCUMENT: dict[str, Any] = json.loads((Path(googleapiclient.__file__).parent / "
 
 
 class World:
-    """Servers that are called by Google's names, and the month that they tell of."""
+    """Servers under Google's host names, and the month of their samples."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -43,18 +43,18 @@ class World:
         self.month.pod("train", "spot-1", 0, 12 * HOUR, gpus=4)
 
     def run(self, url: str, *arguments: str | Path, code: int = 0) -> str:
-        """What the command says."""
-        return told_of(url, self.ca, *arguments, code=code, hidden=(TOKEN,))
+        """Return the command's output."""
+        return report_or_error(url, self.ca, *arguments, code=code, hidden=(TOKEN,))
 
     def asked(self, gate: Callable[[Request], Reply | None], code: int = 0) -> str:
-        """What the command says of Google's own address with a server behind `gate`."""
+        """Return the command's output for Google's own address, with a server behind `gate`."""
         with guarded(FakePrometheus(self.month), gate, self.tls) as address:
             return self.run(f"https://{HOST}:{address.rpartition(':')[2]}{PROJECT}", code=code)
 
 
 @pytest.fixture
 def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
-    """Without credentials."""
+    """Return servers without credentials for them."""
     without_clouds(str(tmp_path / "nowhere"), monkeypatch)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     on_this_machine(HOST, monkeypatch)
@@ -63,7 +63,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
 
 @pytest.fixture
 def account(world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
-    """With the key file of a service account, as a judge that needs no federation has it."""
+    """Yield servers with the key file of a service account, for tests without federation."""
     with google({}) as address:
         write_service_account(world.folder / "key.json", address)
         monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(world.folder / "key.json"))
@@ -71,7 +71,7 @@ def account(world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
 
 
 def federated(world: World, monkeypatch: pytest.MonkeyPatch, address: str) -> None:
-    """The file of workload identity federation: it holds no secret, and names where the identity's own token is and who exchanges it."""
+    """Use a file of workload identity federation, which has no secret: it names the identity's token and the service that exchanges it."""
     (world.folder / "subject").write_text("a.workload.identity")
     content = {
         "type": "external_account",
@@ -85,7 +85,7 @@ def federated(world: World, monkeypatch: pytest.MonkeyPatch, address: str) -> No
 
 
 def exchange(tokens: set[str], seconds: int, asked: list[dict[str, str]]) -> Callable[[Request], Reply]:
-    """Google's Security Token Service in the form of RFC 8693: new tokens each time, which alone are then in `tokens`."""
+    """Return a fake of Google's Security Token Service (RFC 8693). Each new token replaces those in `tokens`."""
 
     def reply(request: Request) -> Reply:
         asked.append({name: values[0] for name, values in parse_qs(request.body).items()})
@@ -102,7 +102,7 @@ def exchange(tokens: set[str], seconds: int, asked: list[dict[str, str]]) -> Cal
     return reply
 
 
-def test_the_project_gives_the_report_that_an_open_prometheus_gives(account: World) -> None:
+def test_a_project_has_the_same_report_as_an_open_prometheus(account: World) -> None:
     gate = GoogleGate({TOKEN})
     with guarded(FakePrometheus(account.month), lambda _: None, account.tls) as address:
         expected = json.loads(account.run(address))
@@ -113,7 +113,7 @@ def test_the_project_gives_the_report_that_an_open_prometheus_gives(account: Wor
     assert len(gate.let_in) > 0
 
 
-def test_what_is_asked_is_what_googles_description_of_its_api_has(account: World) -> None:
+def test_requests_match_googles_description_of_its_api(account: World) -> None:
     gate = GoogleGate({TOKEN})
     account.asked(gate)
     versions = DOCUMENT["resources"]["projects"]["resources"]["location"]["resources"]["prometheus"]["resources"]["api"]["resources"]
@@ -143,10 +143,10 @@ def test_a_workload_of_another_cloud_exchanges_its_token_for_one_that_reads_metr
     assert only["scope"] in method["v1"]["methods"]["query_range"]["scopes"]
 
 
-def test_a_token_that_runs_out_is_renewed_while_a_report_is_read(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_expiring_token_is_renewed_while_a_report_is_read(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     tokens: set[str] = set()
     gate, asked = GoogleGate(tokens), []
-    # google-auth renews what is good for less than minutes before each use.
+    # Before each use, google-auth renews tokens that expire within minutes.
     with serving(exchange(tokens, 30, asked)) as address:
         federated(world, monkeypatch, address)
         world.asked(gate)
@@ -155,7 +155,7 @@ def test_a_token_that_runs_out_is_renewed_while_a_report_is_read(world: World, m
 
 
 @pytest.mark.parametrize(
-    "refusal,told,remedy",
+    "refusal,problem,remedy",
     [
         (
             refused_by_google(403, "PERMISSION_DENIED", f"Permission monitoring.timeSeries.list denied, for {TOKEN}"),
@@ -182,14 +182,14 @@ def test_a_token_that_runs_out_is_renewed_while_a_report_is_read(world: World, m
         (refused_by_google(401, "UNAUTHENTICATED", "invalid"), "does not accept the token (HTTP 401)", "goes on where it was"),
     ],
 )
-def test_what_google_refuses_is_told_with_what_to_do(account: World, refusal: Reply, told: str, remedy: str) -> None:
+def test_refusals_of_google_have_a_remedy(account: World, refusal: Reply, problem: str, remedy: str) -> None:
     shown = account.asked(lambda _: refusal, code=1)
 
-    assert told in shown.splitlines()[0]
+    assert problem in shown.splitlines()[0]
     assert remedy in shown.splitlines()[-1]
 
 
-def test_a_query_that_google_calls_bad_is_told_in_its_words(account: World) -> None:
+def test_googles_message_about_a_bad_query_is_shown(account: World) -> None:
     shown = account.asked(lambda _: refused_by_google(400, "INVALID_ARGUMENT", "unsupported function"), code=1)
 
     assert "Prometheus refused a query (HTTP 400)." in shown
@@ -204,13 +204,13 @@ def test_a_redirect_carries_no_token_anywhere(account: World) -> None:
         return Reply(200)
 
     with serving(elsewhere) as other:
-        told = account.asked(lambda _: Reply(302, headers={"Location": other}), code=1)
+        printed = account.asked(lambda _: Reply(302, headers={"Location": other}), code=1)
 
-    assert "redirects to another one (HTTP 302)" in told
+    assert "redirects to another one (HTTP 302)" in printed
     assert arrived == []
 
 
-def test_nothing_that_is_kept_to_go_on_holds_the_token(account: World) -> None:
+def test_stored_answers_do_not_contain_the_token(account: World) -> None:
     left = [None, refused_by_google(401, "UNAUTHENTICATED", "expired")]
     account.asked(lambda _: left.pop(0), code=1)
     kept = [path for path in (account.folder / "cache").rglob("*") if path.is_file()]
@@ -222,31 +222,31 @@ def test_nothing_that_is_kept_to_go_on_holds_the_token(account: World) -> None:
     assert all(TOKEN in request.headers["authorization"] for request in gate.let_in)
 
 
-def test_without_credentials_the_command_says_so_before_anything_is_asked(world: World) -> None:
-    told = world.run(f"https://{HOST}{PROJECT}", code=2)
+def test_missing_credentials_are_reported_before_any_request(world: World) -> None:
+    printed = world.run(f"https://{HOST}{PROJECT}", code=2)
 
-    assert told.splitlines()[0] == "there are no Google Cloud credentials here that can be used."
-    assert "gcloud auth application-default login" in told
+    assert printed.splitlines()[0] == "there are no Google Cloud credentials here that can be used."
+    assert "gcloud auth application-default login" in printed
 
 
-def test_an_exchange_that_is_refused_is_told_by_its_kind_alone(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_the_kind_of_a_refused_token_exchange_is_shown(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     refusal = b'{"error": "invalid_grant", "error_description": "a.workload.identity is not trusted"}'
     with serving(lambda _: Reply(400, refusal)) as address:
         federated(world, monkeypatch, address)
-        told = world.run(f"https://{HOST}{PROJECT}", code=1)
+        printed = world.run(f"https://{HOST}{PROJECT}", code=1)
 
-    assert told.splitlines()[0] == "Google Cloud gives no token: OAuthError."
-    assert "a.workload.identity" not in told
+    assert printed.splitlines()[0] == "Google Cloud gives no token: OAuthError."
+    assert "a.workload.identity" not in printed
 
 
-def test_the_library_that_finds_credentials_is_named_where_it_is_not_installed(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_credentials_library_is_named(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "google.auth", None)
 
     assert "--extra prometheus-gcp" in world.run(f"https://{HOST}{PROJECT}", code=2)
 
 
 @pytest.mark.parametrize(
-    "url,options,told",
+    "url,options,problem",
     [
         (f"http://{HOST}{PROJECT}", {}, "is http://"),
         ("http://proxy.test", {"auth": CloudAuth.GCP}, "is http://"),
@@ -257,15 +257,15 @@ def test_the_library_that_finds_credentials_is_named_where_it_is_not_installed(w
     ],
 )
 @pytest.mark.usefixtures("world")
-def test_what_contradicts_itself_is_refused(url: str, options: dict[str, Any], told: str) -> None:
-    with pytest.raises(ExplainedError, match=re.escape(told)) as caught:
+def test_contradictory_options_are_refused(url: str, options: dict[str, Any], problem: str) -> None:
+    with pytest.raises(ExplainedError, match=re.escape(problem)) as caught:
         access_to(url, **options)
 
     assert caught.value.exit_code == 2
 
 
 @pytest.mark.usefixtures("world")
-def test_a_token_of_ones_own_goes_before_the_credentials() -> None:
+def test_a_given_token_takes_precedence_over_credentials() -> None:
     access = access_to(f"https://{HOST}{PROJECT}", headers=["Authorization: Bearer of-ones-own"])
 
     assert access.signer is None
@@ -273,7 +273,7 @@ def test_a_token_of_ones_own_goes_before_the_credentials() -> None:
 
 
 @pytest.mark.usefixtures("account")
-def test_another_address_is_signed_in_to_when_the_person_says_so() -> None:
+def test_requests_to_another_address_are_signed_on_request() -> None:
     assert access_to("https://proxy.test").signer is None
     assert access_to(f"https://{HOST}.evil.test{PROJECT}").signer is None
     signer = access_to("https://proxy.test", auth=CloudAuth.GCP).signer

@@ -1,4 +1,4 @@
-"""The workflow that judges pull requests: what it may do, and what its scripts do."""
+"""The workflow that reviews pull requests: its permissions and its scripts."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ def script(name: str) -> str:
     return step["run"]
 
 
-def test_what_runs_the_code_may_read_it_and_nothing_else_and_what_comments_runs_none_of_it() -> None:
-    own, told = workflow(OWN), workflow(REVIEW)
+def test_the_job_that_runs_code_only_reads_and_the_job_that_comments_runs_no_code() -> None:
+    own, called = workflow(OWN), workflow(REVIEW)
 
     assert set(own["on"]) == {"pull_request", "push", "schedule", "workflow_dispatch"}
-    assert own["permissions"] == told["permissions"] == {}
-    assert {name: job["permissions"] for name, job in told["jobs"].items()} == {
+    assert own["permissions"] == called["permissions"] == {}
+    assert {name: job["permissions"] for name, job in called["jobs"].items()} == {
         "judge": {"contents": "read"},
         "comment": {"pull-requests": "write"},
     }
-    # Whoever calls it grants what its jobs may do at most; each of them has its own part of that.
+    # The caller grants the most that all jobs may do. Each job has only a part of it.
     assert {name: job["permissions"] for name, job in own["jobs"].items()} == {
         "review": {"contents": "read", "pull-requests": "write"},
         "check": {"contents": "read"},
@@ -51,15 +51,15 @@ def test_what_runs_the_code_may_read_it_and_nothing_else_and_what_comments_runs_
         "nightly": {"contents": "read"},
     }
     assert "steps" not in own["jobs"]["review"]
-    assert [(step["name"], "uses" in step) for step in told["jobs"]["comment"]["steps"]] == [("Comment", False)]
+    assert [(step["name"], "uses" in step) for step in called["jobs"]["comment"]["steps"]] == [("Comment", False)]
     for path in (OWN, REVIEW):
         assert {step["with"]["persist-credentials"] for step in steps(path) if "checkout" in step.get("uses", "")} == {False}
         assert "secrets." not in path.read_text()
         assert "secrets:" not in path.read_text()
 
 
-def test_a_new_projects_workflow_reviews_as_the_one_that_others_call() -> None:
-    """A new project has it whole, since its host may not be the one that Flexspot is on."""
+def test_a_new_projects_workflow_reviews_like_the_reusable_one() -> None:
+    """A new project has its own copy, since its Git host may not be Flexspot's."""
     inputs = workflow(REVIEW)["on"]["workflow_call"]["inputs"]
     filled = REVIEW.read_text()
     for there, then in (
@@ -78,10 +78,10 @@ def test_a_new_projects_workflow_reviews_as_the_one_that_others_call() -> None:
 
 @pytest.mark.parametrize("code", [0, 1])
 def test_the_review_is_shown_whether_or_not_it_fails(code: int, tmp_path: Path) -> None:
-    told = tmp_path / ".venv" / "bin" / "flexspot"
-    told.parent.mkdir(parents=True)
-    told.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@"\nexit {code}\n')
-    told.chmod(0o755)
+    program = tmp_path / ".venv" / "bin" / "flexspot"
+    program.parent.mkdir(parents=True)
+    program.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@"\nexit {code}\n')
+    program.chmod(0o755)
     summary, output = tmp_path / "summary", tmp_path / "output"
     named = {"BASE": "main", "RUNNER_TEMP": tmp_path, "GITHUB_STEP_SUMMARY": summary, "GITHUB_OUTPUT": output}
     command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script("Review")]
@@ -93,7 +93,7 @@ def test_the_review_is_shown_whether_or_not_it_fails(code: int, tmp_path: Path) 
     assert re.fullmatch(rf"comment<<(\w+)\n{re.escape(said)}\1\n", output.read_text())
 
 
-def test_the_official_engine_is_of_the_version_that_flexspot_is_tried_with() -> None:
+def test_the_official_engine_has_the_tested_version() -> None:
     assert workflow(REVIEW)["on"]["workflow_call"]["inputs"]["pulumi"]["default"] == version("pulumi")
 
 
@@ -106,17 +106,17 @@ def test_the_official_engine_is_of_the_version_that_flexspot_is_tried_with() -> 
     ],
 )
 def test_every_change_is_checked_and_tested_and_all_tests_run_at_night(job: str, events: list[str], commands: list[str]) -> None:
-    told = workflow(OWN)["jobs"][job]
+    described = workflow(OWN)["jobs"][job]
 
-    assert told["if"] == " || ".join(f"github.event_name == '{event}'" for event in events)
-    assert [step["run"] for step in told["steps"] if "run" in step] == commands
-    assert "needs" not in told, "nothing that fails before keeps it from running"
+    assert described["if"] == " || ".join(f"github.event_name == '{event}'" for event in events)
+    assert [step["run"] for step in described["steps"] if "run" in step] == commands
+    assert "needs" not in described, "nothing that fails before keeps it from running"
     assert workflow(OWN)["on"]["push"] == {"branches": ["main"]}
     targets = set(re.findall(r"^([\w-]+):.*##", (CHECKOUT / "Makefile").read_text(), re.MULTILINE))
     assert {each.removeprefix("make ") for each in commands} <= targets
 
 
-def test_the_tools_are_built_anew_when_the_version_of_one_changes() -> None:
+def test_the_tools_are_rebuilt_when_the_version_of_one_changes() -> None:
     keys = [step["with"]["key"] for step in steps(OWN) if step.get("with", {}).get("path", "").endswith("tools")]
 
     assert len(set(keys)) == len(keys) == 2, "what `make test` builds is a part of what is built at night"
@@ -141,7 +141,7 @@ esac
     [("", "--method POST repos/acme/platform/issues/7/comments"), ("11\n12\n", "--method PATCH repos/acme/platform/issues/comments/11")],
     ids=["the first time", "again"],
 )
-def test_the_review_is_one_comment_that_is_written_anew(comments: str, asked: str, tmp_path: Path) -> None:
+def test_the_review_is_one_comment_that_is_rewritten(comments: str, asked: str, tmp_path: Path) -> None:
     (tmp_path / "gh").write_text(GH)
     (tmp_path / "gh").chmod(0o755)
     (tmp_path / "comments").write_text(comments)
@@ -158,6 +158,6 @@ def test_the_review_is_one_comment_that_is_written_anew(comments: str, asked: st
     command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script("Comment")]
     subprocess.run(command, env=environment, check=True, capture_output=True, timeout=60)
 
-    told = (tmp_path / "asked").read_text()
-    assert asked in told
-    assert told.endswith(f"{MARKER}\n### $(touch /nowhere) `x`\n")
+    received = (tmp_path / "asked").read_text()
+    assert asked in received
+    assert received.endswith(f"{MARKER}\n### $(touch /nowhere) `x`\n")

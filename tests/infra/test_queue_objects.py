@@ -1,4 +1,4 @@
-"""What the program makes of a plan's queues, and of Kueue itself."""
+"""Objects of a plan's queues and of Kueue itself in the program's declarations."""
 
 from __future__ import annotations
 
@@ -39,19 +39,19 @@ STACK_NAMES = ["local", "dev-gke", "prod-gke", "dev-eks", "prod-eks"]
 
 @pytest.fixture
 def queues(register: Register) -> Callable[[Plan], Any]:
-    """What the program registers of a plan's queues."""
+    """Return a function that registers a plan's queues."""
     return lambda plan: register(lambda: declare_queues(plan, pulumi.ResourceOptions()))
 
 
 @pytest.mark.parametrize("stack", ["local", "dev-gke", "dev-eks", "prod-eks"])
-def test_without_queued_capacity_nothing_is_asked_for_before_a_job_starts(stack: str, queues: Callable[[Plan], Any]) -> None:
+def test_without_queued_capacity_no_capacity_is_requested_before_a_job_starts(stack: str, queues: Callable[[Plan], Any]) -> None:
     made = queues(plan_of(stack))
 
     assert made.of(f"{KUEUE}:AdmissionCheck") == made.of(f"{KUEUE}:ProvisioningRequestConfig") == made.of(f"{KUEUE}:Topology") == []
     assert [each for each in made.of(f"{KUEUE}:ClusterQueue") if "admissionChecksStrategy" in each["spec"]] == []
 
 
-def test_the_check_stands_before_queued_pools_and_only_in_the_queues_that_have_them(queues: Callable[[Plan], Any]) -> None:
+def test_the_check_applies_to_queued_pools_and_only_in_their_queues(queues: Callable[[Plan], Any]) -> None:
     made = queues(plan_of("prod-gke"))
 
     [check] = made.of(f"{KUEUE}:AdmissionCheck")
@@ -64,7 +64,7 @@ def test_the_check_stands_before_queued_pools_and_only_in_the_queues_that_have_t
     assert named == {"nlp": on_queued, "vision": on_queued, "search": None, "ads": None, **of_cpu_work}
 
 
-def test_weights_stops_and_topology_are_the_plans(queues: Callable[[Plan], Any]) -> None:
+def test_weights_stop_policies_and_topology_are_those_of_the_plan(queues: Callable[[Plan], Any]) -> None:
     made = queues(build_plan(parse_settings(PLACED, "test")))
 
     specs = {each["metadata"]["name"]: each["spec"] for each in made.of(f"{KUEUE}:ClusterQueue")}
@@ -80,7 +80,7 @@ def test_weights_stops_and_topology_are_the_plans(queues: Callable[[Plan], Any])
 
 
 @pytest.mark.parametrize("stack,timeout,requeues", [("dev-gke", "2700s", 10), ("prod-gke", "21600s", 3), ("prod-eks", "2700s", 10)])
-def test_kueue_waits_for_nodes_as_long_as_the_plans_capacity_needs(stack: str, timeout: str, requeues: int, register: Register) -> None:
+def test_kueues_timeout_for_nodes_fits_the_plans_capacity(stack: str, timeout: str, requeues: int, register: Register) -> None:
     settings: Any = parse_settings(shipped(stack), stack)
 
     [release] = register(lambda: declare_kueue(plan_of(stack), pulumi.ResourceOptions(), settings)).of("kubernetes:helm.sh/v3:Release")
@@ -90,14 +90,14 @@ def test_kueue_waits_for_nodes_as_long_as_the_plans_capacity_needs(stack: str, t
 
 
 def quotas_of(spec: dict[str, Any]) -> dict[str, dict[str, dict[str, str]]]:
-    """The quotas of a queue or a cohort by flavor and resource, in its order; one group of resources is all there is."""
+    """Return the quotas of a queue or a cohort by flavor and resource, in order. It has only one resource group."""
     [group] = spec["resourceGroups"]
     assert all([each["name"] for each in flavor["resources"]] == group["coveredResources"] for flavor in group["flavors"])
     return {flavor["name"]: {each["name"]: each for each in flavor["resources"]} for flavor in group["flavors"]}
 
 
 @pytest.mark.parametrize("stack", STACK_NAMES)
-def test_work_without_gpus_has_queues_that_know_no_gpu_and_a_cohort_of_its_own(stack: str, queues: Callable[[Plan], Any]) -> None:
+def test_work_without_gpus_has_queues_without_gpus_and_a_separate_cohort(stack: str, queues: Callable[[Plan], Any]) -> None:
     plan = plan_of(stack)
     made = queues(plan)
     by_name = {each["metadata"]["name"]: each["spec"] for each in made.of(f"{KUEUE}:ClusterQueue")}
@@ -113,7 +113,7 @@ def test_work_without_gpus_has_queues_that_know_no_gpu_and_a_cohort_of_its_own(s
 
 
 @pytest.mark.parametrize("stack", STACK_NAMES)
-def test_launchers_come_first_in_a_queue_of_gpus_and_take_from_nobody(stack: str, queues: Callable[[Plan], Any]) -> None:
+def test_launchers_come_first_in_a_queue_of_gpus_and_take_no_quota_from_others(stack: str, queues: Callable[[Plan], Any]) -> None:
     plan = plan_of(stack)
     assert plan.cpu_work is not None
     for each in queues(plan).of(f"{KUEUE}:ClusterQueue"):
@@ -131,8 +131,8 @@ def test_launchers_come_first_in_a_queue_of_gpus_and_take_from_nobody(stack: str
         assert int(first["cpu"]["nominalQuota"]) > 0
 
 
-def test_a_queue_of_topologies_alone_has_no_launchers(queues: Callable[[Plan], Any]) -> None:
-    """Beside a flavor without a topology Kueue would take jobs that ask for none for jobs that want none, and admit them nowhere."""
+def test_a_queue_with_only_topologies_has_no_launchers(queues: Callable[[Plan], Any]) -> None:
+    """With a flavor without a topology in the queue, Kueue would assign jobs without a topology request to it and admit them nowhere."""
     teams = [{"name": "red", "shares": {"h100": 8}}, {"name": "blue", "shares": {"h100": 0, "l4": 1}}]
     plan = build_plan(parse_settings(PLACED | {"teams": teams}, "test"))
     assert plan.cpu_work is not None
@@ -145,7 +145,7 @@ def test_a_queue_of_topologies_alone_has_no_launchers(queues: Callable[[Plan], A
     assert own == {"red": (24, 0), "blue": (18, 6)}, "half of 48 each"
 
 
-def test_without_room_there_is_no_queue_of_work_without_gpus(queues: Callable[[Plan], Any]) -> None:
+def test_without_a_limit_there_is_no_queue_of_work_without_gpus(queues: Callable[[Plan], Any]) -> None:
     settings = shipped("dev-eks")
     settings["cluster"]["other_work"] = {"max_vcpu": 0}
     plan = build_plan(parse_settings(settings, "test"))

@@ -1,4 +1,4 @@
-"""`flexspot chargeback reconcile` as a person, a spreadsheet and a program meet it."""
+"""`flexspot chargeback reconcile` with output for people, spreadsheets and programs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ HOSTILE = '=cmd|<img src=x onerror=alert(1)>&"`@everyone\x1b[2J'
 
 
 def run(*arguments: str | Path, code: int = 0) -> str:
-    """What it prints on standard output; an ExplainedError as `main` would show it."""
+    """Return its standard output, or an ExplainedError as `main` shows it."""
     result = CliRunner().invoke(app, ["chargeback", "reconcile", *map(str, arguments)], env={"COLUMNS": "160"})
     if isinstance(result.exception, ExplainedError):
         assert result.exception.exit_code == code
@@ -36,7 +36,7 @@ def run(*arguments: str | Path, code: int = 0) -> str:
 
 @pytest.fixture
 def files(tmp_path: Path) -> tuple[str, ...]:
-    """A report and the bill in two files, of which 0.83 of 150 USD is not explained."""
+    """Return options for a report and a bill in two files. 0.83 of its 150 USD is not explained."""
     first, second = tmp_path / "bill-1.csv", tmp_path / "focus.csv"
     first.write_text(
         table(
@@ -53,11 +53,11 @@ def files(tmp_path: Path) -> tuple[str, ...]:
 
 
 def test_a_person_reads_the_sums_and_why_they_differ(files: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
-    # The width of the terminal in which the module was imported, so that no cell is folded.
+    # A wide terminal, so that no cell is folded.
     monkeypatch.setattr(out, "width", 200)
     shown = run(*files)
 
-    for told in (
+    for printed in (
         "report: 150.00 USD",
         "bill: 160.00 USD",
         "difference: +10.00 USD",
@@ -67,11 +67,11 @@ def test_a_person_reads_the_sums_and_why_they_differ(files: tuple[str, ...], mon
         "Cloud Storage",
         "names a cluster",
     ):
-        assert told in shown
+        assert printed in shown
     assert "\x1b" not in shown
 
 
-def test_a_program_gets_money_as_text_that_sums_to_the_bill(files: tuple[str, ...]) -> None:
+def test_json_has_money_as_text_that_adds_up_to_the_bill(files: tuple[str, ...]) -> None:
     found = json.loads(run(*files, "--format", "json"))
 
     parts = [part["usd"] for line in found["lines"] for part in line["why"]] + [each["usd"] for each in found["others"]]
@@ -86,7 +86,7 @@ def test_a_program_gets_money_as_text_that_sums_to_the_bill(files: tuple[str, ..
     }
 
 
-def test_a_spreadsheet_gets_rows_that_sum_to_the_bill_and_no_formula(files: tuple[str, ...]) -> None:
+def test_csv_has_rows_that_add_up_to_the_bill_and_no_formula(files: tuple[str, ...]) -> None:
     rows = list(csv.DictReader(io.StringIO(run(*files, "--format", "csv"))))
 
     assert sum(Decimal(each["usd"]) for each in rows) == Decimal("160.00")
@@ -95,39 +95,39 @@ def test_a_spreadsheet_gets_rows_that_sum_to_the_bill_and_no_formula(files: tupl
 
 
 @pytest.mark.slow
-def test_the_exit_code_says_whether_what_is_unexplained_is_tolerated(files: tuple[str, ...]) -> None:
+def test_the_exit_code_shows_whether_the_unexplained_amount_is_tolerated(files: tuple[str, ...]) -> None:
     assert "more than 0.5 %" in run(*files, "--tolerance-percent", "0.5", code=1)
     assert "within 0.6 %" in run(*files, "--tolerance-percent", "0.6")
 
 
 @pytest.mark.parametrize("percent", ["101", "NaN"])
-def test_a_tolerance_that_is_none_is_refused(files: tuple[str, ...], percent: str) -> None:
+def test_an_invalid_tolerance_is_refused(files: tuple[str, ...], percent: str) -> None:
     assert "from 0 to 100" in run(*files, "--tolerance-percent", percent, code=2)
 
 
 @pytest.mark.parametrize(
-    "more, told",
+    "more, problem",
     [
         ({"nodes": None}, "nodes: Input should be a valid list"),
         ({"node_usd": "51.00"}, "its nodes sum to 50.00 USD and not to its 51.00 USD"),
         ({"period": {"name": "x", "from": "2026-10-02", "to": "2026-10-01"}}, "ends before it begins"),
     ],
 )
-def test_a_report_that_cannot_be_used_is_told(tmp_path: Path, more: dict[str, object], told: str) -> None:
+def test_an_unusable_report_is_refused(tmp_path: Path, more: dict[str, object], problem: str) -> None:
     bill = tmp_path / "bill.csv"
     bill.write_text(table([cur_row()]))
 
-    assert told in run("--report", report_file(tmp_path, node(), **more), "--bill", bill, code=2)
+    assert problem in run("--report", report_file(tmp_path, node(), **more), "--bill", bill, code=2)
 
 
 @pytest.mark.slow
-def test_a_bill_that_cannot_be_used_is_told_with_its_name_and_row(tmp_path: Path) -> None:
+def test_an_unusable_bill_is_refused_with_its_name_and_row(tmp_path: Path) -> None:
     bill, report = tmp_path / "bill.csv", report_file(tmp_path, node())
     bill.write_text(table([cur_row(), cur_row(currency_code="EUR")]))
 
-    told = run("--report", report, "--bill", bill, code=2)
-    assert f"the bill {bill} cannot be used" in told
-    assert "row 2: line_item_currency_code is EUR, and reports are in USD. Export the bill in USD" in told
+    printed = run("--report", report, "--bill", bill, code=2)
+    assert f"the bill {bill} cannot be used" in printed
+    assert "row 2: line_item_currency_code is EUR, and reports are in USD. Export the bill in USD" in printed
     (tmp_path / "fine.csv").write_text(table([cur_row()]))
     assert "the same bill" in run("--report", report, *("--bill", tmp_path / "fine.csv") * 2, code=2)
     assert "No such file" in run("--report", report, "--bill", tmp_path / "none.csv", code=2)
@@ -136,7 +136,7 @@ def test_a_bill_that_cannot_be_used_is_told_with_its_name_and_row(tmp_path: Path
     assert "not a report of flexspot" in run("--report", bill, "--bill", bill, code=2)
 
 
-def test_without_the_extra_parquet_it_is_said_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_parquet_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     report, text = report_file(tmp_path, node()), tmp_path / "bill.csv"
     text.write_text(table([cur_row(usage_amount="100", unblended_cost="50")]))
     bill = parquet_file(tmp_path / "bill.parquet", export_table([cur_row()]))
@@ -144,7 +144,7 @@ def test_without_the_extra_parquet_it_is_said_what_to_install(tmp_path: Path, mo
         monkeypatch.setitem(sys.modules, name, None)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
 
-    told = run("--report", report, "--bill", bill, code=2)
-    assert "run `pip install 'flexspot[parquet]'`" in told
-    assert "flexspot[parquet]" in told
+    printed = run("--report", report, "--bill", bill, code=2)
+    assert "run `pip install 'flexspot[parquet]'`" in printed
+    assert "flexspot[parquet]" in printed
     assert "bill: 50.00 USD" in run("--report", report, "--bill", text)

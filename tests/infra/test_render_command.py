@@ -1,4 +1,4 @@
-"""`flexspot render` as a person meets it."""
+"""`flexspot render` on the command line."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_a_job_is_printed_as_yaml_with_the_command_behind_two_hyphens() -> None:
     assert (job["spec"]["backoffLimit"], job["metadata"]["labels"]["example.com/run"]) == (5, "x")
 
 
-def test_a_gpu_is_chosen_by_its_name_or_its_memory_and_a_refusal_names_those_that_there_are() -> None:
+def test_a_gpu_is_selected_by_name_or_memory_and_a_refusal_lists_the_available_ones() -> None:
     _, by_name = flexspot("render", "checkpointed-job", *BERT, "--gpu", "h200", "--gpu", "a100")
     _, by_memory = flexspot("render", "checkpointed-job", *BERT, "--gpu-memory", "80")
 
@@ -63,9 +63,9 @@ def test_secrets_are_named_by_their_name_and_key_and_never_read() -> None:
     assert {"name": "WANDB_API_KEY", "valueFrom": {"secretKeyRef": {"name": "wandb", "key": "token"}}} in pod["containers"][0]["env"]
     assert pod["imagePullSecrets"] == [{"name": "registry"}]
     for wrong in ("WANDB_API_KEY=wandb", "wandb:token"):
-        code, told = flexspot("render", "checkpointed-job", *BERT, "--secret", wrong)
+        code, printed = flexspot("render", "checkpointed-job", *BERT, "--secret", wrong)
         assert code == 2
-        assert "write it as in --secret WANDB_API_KEY=wandb:token" in " ".join(told.split())
+        assert "write it as in --secret WANDB_API_KEY=wandb:token" in " ".join(printed.split())
 
 
 def test_a_template_needs_no_name_and_no_image() -> None:
@@ -76,7 +76,7 @@ def test_a_template_needs_no_name_and_no_image() -> None:
     assert yaml.safe_load(shown)["metadata"]["namespace"] == "students"
 
 
-def test_everything_that_is_wrong_is_told_with_exit_code_2() -> None:
+def test_every_problem_is_reported_with_exit_code_2() -> None:
     with pytest.raises(ExplainedError) as refused:
         flexspot("render", "checkpointed-job", "-s", "prod-eks", "--team", "npl", "--name", "bert", "--image", "bert", "--class", "x")
 
@@ -90,7 +90,7 @@ def test_everything_that_is_wrong_is_told_with_exit_code_2() -> None:
 
 
 @pytest.mark.parametrize(
-    "written,told",
+    "written,problem",
     [
         (("--set", "retries"), "is not FIELD=VALUE"),
         (("-e", "=x"), "is not NAME=VALUE"),
@@ -98,11 +98,11 @@ def test_everything_that_is_wrong_is_told_with_exit_code_2() -> None:
         (("-e", "A=1", "--set", "env={B: x}"), "--set and an option both give env"),
     ],
 )
-def test_a_pair_that_is_none_is_bad_usage(written: tuple[str, str], told: str) -> None:
+def test_a_malformed_pair_is_bad_usage(written: tuple[str, str], problem: str) -> None:
     code, shown = flexspot("render", "checkpointed-job", *BERT, *written)
 
     assert code == 2
-    assert told in shown
+    assert problem in shown
 
 
 def test_rendering_loads_neither_pulumi_nor_the_clouds() -> None:

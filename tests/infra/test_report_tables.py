@@ -1,4 +1,4 @@
-"""Tables of reports on a narrow terminal: a figure is never in two pieces, and nothing of a text is lost."""
+"""Tables of reports on a narrow terminal: figures are never split, and no text is lost."""
 
 from __future__ import annotations
 

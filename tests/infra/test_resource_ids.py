@@ -1,4 +1,4 @@
-"""The ids under which an interrupted `up` is read back: from inputs where they follow from them, from AWS where it makes them."""
+"""Ids for reading back an interrupted `up`: derived from inputs, or found in AWS if AWS assigns them."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def test_every_cloud_resource_of_the_shipped_stacks_can_be_found_again() -> None
     assert sorted(types - resource_ids().keys() - searched()) == []
 
 
-def test_every_cloud_resource_that_a_component_makes_can_be_found_again() -> None:
-    """By the classes that components call, so that one which no shipped stack has is not forgotten."""
+def test_every_cloud_resource_of_a_component_can_be_found_again() -> None:
+    """The test reads the classes that components call, to include resources that no shipped stack has."""
     known = {token.rpartition(":")[2] for token in {*resource_ids(), *searched()}}
     made: dict[str, str] = {}
     for path in COMPONENTS.rglob("*.py"):
@@ -98,7 +98,7 @@ def test_an_id_follows_from_the_inputs(token: str, inputs: dict[str, Any], expec
         ("kubernetes:core/v1:ConfigMap", {"metadata": {}}),
     ],
 )
-def test_there_is_no_id_of_what_the_inputs_do_not_say(token: str, inputs: dict[str, Any]) -> None:
+def test_incomplete_inputs_have_no_id(token: str, inputs: dict[str, Any]) -> None:
     assert resource_id(token, inputs, PLACE) is None
 
 
@@ -112,7 +112,7 @@ def tagged(kind: str) -> list[dict[str, Any]]:
     return [{"ResourceType": kind, "Tags": [{"Key": key, "Value": value} for key, value in TAGS.items()]}]
 
 
-def test_a_network_that_was_made_is_found_by_its_tags_and_another_one_is_not(search: AwsSearch) -> None:
+def test_a_created_network_is_found_by_its_tags_and_another_one_is_not(search: AwsSearch) -> None:
     ec2 = client("ec2")
     ec2.create_vpc(CidrBlock="10.1.0.0/16")
     vpc = ec2.create_vpc(CidrBlock="10.0.0.0/16", TagSpecifications=tagged("vpc"))["Vpc"]["VpcId"]
@@ -131,18 +131,18 @@ def test_a_network_that_was_made_is_found_by_its_tags_and_another_one_is_not(sea
     assert search.ids("aws:ec2/eip:Eip", {"tags": TAGS}) == [address]
     assert search.ids("aws:ec2/routeTableAssociation:RouteTableAssociation", {"subnetId": subnet}) == [association]
     route = {"routeTableId": table, "destinationCidrBlock": "0.0.0.0/0"}
-    # crc32 of 0.0.0.0/0, as the provider's documented ids have it: r-rtb-...1080289494.
+    # crc32 of 0.0.0.0/0, as in the provider's documented ids: r-rtb-...1080289494.
     assert search.ids("aws:ec2/route:Route", route) == [f"r-{table}1080289494"]
     assert search.ids("aws:ec2/route:Route", route | {"destinationCidrBlock": "10.9.0.0/16"}) == []
     [default] = search.ids("aws:ec2/defaultSecurityGroup:DefaultSecurityGroup", {"vpcId": vpc}) or []
     assert default.startswith("sg-")
 
 
-def test_what_was_not_made_is_not_found(search: AwsSearch) -> None:
+def test_a_resource_that_was_not_created_is_not_found(search: AwsSearch) -> None:
     assert {token: search.ids(token, {"tags": TAGS}) for token in TAGGED} == {token: [] for token in TAGGED}
 
 
-def test_a_node_group_is_found_by_what_its_name_begins_with(search: AwsSearch) -> None:
+def test_a_node_group_is_found_by_the_prefix_of_its_name(search: AwsSearch) -> None:
     eks = client("eks")
     role = "arn:aws:iam::123456789012:role/dev"
     eks.create_cluster(name="dev", roleArn=role, resourcesVpcConfig={})
@@ -164,7 +164,7 @@ def test_a_key_is_found_by_its_tags_unless_it_is_being_deleted(search: AwsSearch
     assert search.ids("aws:kms/key:Key", {"tags": TAGS}) == [key]
 
 
-def test_a_file_system_and_what_leads_to_it_are_found(search: AwsSearch) -> None:
+def test_a_file_system_and_its_access_resources_are_found(search: AwsSearch) -> None:
     ec2, efs = client("ec2"), client("efs")
     tags: Any = [{"Key": key, "Value": value} for key, value in TAGS.items()]
     efs.create_file_system(CreationToken="another")
@@ -182,7 +182,7 @@ def test_a_file_system_and_what_leads_to_it_are_found(search: AwsSearch) -> None
     assert resource_id("aws:efs/fileSystemPolicy:FileSystemPolicy", {"fileSystemId": system}, PLACE) == system
 
 
-def test_a_file_system_of_lustre_and_its_links_are_found(search: AwsSearch) -> None:
+def test_a_lustre_file_system_and_its_associations_are_found(search: AwsSearch) -> None:
     fsx = client("fsx")
     tags: Any = [{"Key": key, "Value": value} for key, value in TAGS.items()]
     made: Any = {"FileSystemType": "LUSTRE", "StorageCapacity": 1200, "SubnetIds": ["subnet-01234567"]}
@@ -193,8 +193,8 @@ def test_a_file_system_of_lustre_and_its_links_are_found(search: AwsSearch) -> N
     assert search.ids("aws:fsx/lustreFileSystem:LustreFileSystem", {"tags": TAGS | {"Name": "other"}}) == []
 
 
-def test_the_link_of_a_file_system_of_lustre_is_the_one_with_its_tags_that_is_not_going() -> None:
-    """Moto has none: AWS's answers are botocore's, of the form that its model gives them."""
+def test_a_data_repository_association_is_found_by_its_tags_unless_it_is_being_deleted() -> None:
+    """Moto does not support them, so AWS's answers have the form of botocore's model."""
     fsx = client("fsx")
     tags = [{"Key": key, "Value": value} for key, value in TAGS.items()]
     going = {"AssociationId": "dra-000000001", "Lifecycle": "DELETING", "Tags": tags}
@@ -211,16 +211,16 @@ def test_the_link_of_a_file_system_of_lustre_is_the_one_with_its_tags_that_is_no
         assert search.ids("aws:fsx/dataRepositoryAssociation:DataRepositoryAssociation", inputs) == []
 
 
-def test_what_belongs_to_another_resource_of_the_state_is_not_taken_for_the_missing_one() -> None:
+def test_an_id_of_another_resource_in_the_state_is_not_used() -> None:
     with mock_aws():
         ec2 = client("ec2")
         first = ec2.create_vpc(CidrBlock="10.0.0.0/16", TagSpecifications=tagged("vpc"))["Vpc"]["VpcId"]
-        begun = PendingCreate(
+        pending = PendingCreate(
             {"urn": "urn:pulumi:dev::flexspot::aws:ec2/vpc:Vpc::network-vpc", "type": "aws:ec2/vpc:Vpc", "inputs": {"tags": TAGS}}
         )
         identify = Identifying(PLACE, client).identify
 
-        assert identify(begun, frozenset()) == first
-        assert identify(begun, frozenset({first})) is None, "it was not made"
+        assert identify(pending, frozenset()) == first
+        assert identify(pending, frozenset({first})) is None, "it was not created"
         ec2.create_vpc(CidrBlock="10.0.0.0/16", TagSpecifications=tagged("vpc"))
-        assert isinstance(identify(begun, frozenset()), NotIdentified), "of two nobody can say which"
+        assert isinstance(identify(pending, frozenset()), NotIdentified), "two match, so it is not identified"

@@ -1,4 +1,4 @@
-"""`flexspot rules list`: every rule, with the level that the configuration gives it."""
+"""`flexspot rules list`: every rule, with its configured level."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     import pytest
 
 
-def test_every_rule_is_listed_once_with_the_level_that_holds_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_rule_is_listed_once_with_its_configured_level(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "flexspot-lint.yaml").write_text("flexspot: {image-not-pinned: disabled}\npages: https://git.acme.com/flexspot\n")
     monkeypatch.chdir(tmp_path)
 
-    told = CliRunner().invoke(app, ["rules", "list"])
+    result = CliRunner().invoke(app, ["rules", "list"])
     listed = json.loads(CliRunner().invoke(app, ["rules", "list", "--format", "json"]).output)
 
-    lines = told.output.splitlines()
+    lines = result.output.splitlines()
     assert [line.split()[1] for line in lines] == [rule.name for rule in sorted(judged_rules(), key=lambda rule: rule.code)]
     [line] = [line for line in lines if " image-not-pinned " in line]
     assert line.split()[2] == "disabled"

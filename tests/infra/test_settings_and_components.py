@@ -1,7 +1,7 @@
-"""Whatever settings accept, components accept, and so do the clouds' providers and the clouds' own descriptions of their requests.
+"""Settings that `flexspot settings check` accepts are accepted by components, the clouds' providers and the clouds' API descriptions.
 
-`flexspot settings check` promises that a preview will not refuse them. Settings are a shipped stack with several edits at once, which
-between them change every setting that there is; at night also pools, classes and teams drawn from the catalogs.
+The check promises that a preview will not refuse them. Settings are those of a shipped stack with several edits at once, which together
+change every setting. Nightly runs also have pools, classes and teams drawn from the catalogs.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from flexspot.capacity.settings.stack_file import parse_settings
 from flexspot.capacity.values.errors import SettingsError
 
 EXAMPLES = {Platform.EKS: 6, Platform.GKE: 4}
-"""Declaring one takes a second."""
+"""Number of settings. Declaring one takes a second."""
 
 MANY = {Platform.EKS: 25, Platform.GKE: 12}
-"""In each of the parts that run every night, side by side."""
+"""Number of settings in each of the parts that run in parallel every night."""
 
-AT_NIGHT = pytest.mark.nightly(held_by="test_what_settings_accept_is_declared_and_nobody_refuses_it")
+AT_NIGHT = pytest.mark.nightly(held_by="test_accepted_settings_are_declared_and_accepted_by_components_and_providers")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("cloud", EXAMPLES)
 @pytest.mark.parametrize("part", [0, *(pytest.param(number, marks=AT_NIGHT) for number in range(1, 5))])
-def test_what_settings_accept_is_declared_and_nobody_refuses_it(part: int, cloud: Platform) -> None:
+def test_accepted_settings_are_declared_and_accepted_by_components_and_providers(part: int, cloud: Platform) -> None:
     documents = edited_stacks(cloud.value) | valid_settings([cloud]) if part else edited_stacks(cloud.value)
 
     @seed(part)

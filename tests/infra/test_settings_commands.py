@@ -1,4 +1,4 @@
-"""`flexspot settings` and `flexspot prices` as a person meets them."""
+"""`flexspot settings` and `flexspot prices` on the command line."""
 
 from __future__ import annotations
 
@@ -38,18 +38,18 @@ def flexspot(*arguments: str) -> tuple[int, str]:
 
 
 WARNED = {"prod-eks": ["nobody-in-the-network"]}
-"""Private in a VPC of its own, which no other access of EKS can be without a range of somebody's; its file says how it comes up."""
+"""Documented warnings. The stack is private in its own VPC, since EKS' other kinds of access need a user's CIDR range."""
 
 
 SHARED = {
     "existing_network": "projects/acme-net/global/networks/shared",
     "existing_subnetwork": "projects/acme-net/regions/us-central1/subnetworks/gpu-nodes",
 }
-"""A network of another project's."""
+"""A network of another project."""
 
 
 def change(checkout: OwnCheckout, **changes: Any) -> None:
-    """Other settings in the file of dev-gke."""
+    """Change settings in the file of dev-gke."""
     file = checkout.folder / "stacks" / "Pulumi.dev-gke.yaml"
     content = yaml.safe_load(file.read_text())
     content["config"]["flexspot:platform"] |= changes
@@ -57,26 +57,26 @@ def change(checkout: OwnCheckout, **changes: Any) -> None:
 
 
 @pytest.mark.parametrize("stack", STACKS)
-def test_every_shipped_stack_can_work_and_is_warned_of_nothing_that_its_file_does_not_say(stack: str) -> None:
+def test_every_shipped_stack_is_valid_with_only_documented_warnings(stack: str) -> None:
     code, shown = flexspot("settings", "check", "-s", stack)
 
     assert code == 0
     assert f"stack {stack} can work: at most " in shown
-    told = [line.partition(":")[0].removeprefix("warning ") for line in shown.splitlines() if line.startswith("warning ")]
-    assert told == WARNED.get(stack, [])
-    assert shown.endswith(f"; {len(told)} warning(s).\n")
+    warned = [line.partition(":")[0].removeprefix("warning ") for line in shown.splitlines() if line.startswith("warning ")]
+    assert warned == WARNED.get(stack, [])
+    assert shown.endswith(f"; {len(warned)} warning(s).\n")
 
 
 @pytest.mark.parametrize("stack,gpus", [("prod-gke", "96 x nvidia-h100-80gb, 36 x nvidia-l4, 24 x nvidia-tesla-a100"), ("dev-gke", "")])
-def test_what_gke_may_make_by_itself_on_demand_is_said(stack: str, gpus: str) -> None:
+def test_nodes_that_gke_may_create_on_demand_are_reported(stack: str, gpus: str) -> None:
     _, shown = flexspot("settings", "check", "-s", stack)
 
-    told = " ".join(shown[shown.index("GKE may make nodes by itself, on demand") :].split())
-    assert " vCPU and " in told
+    message = " ".join(shown[shown.index("GKE may make nodes by itself, on demand") :].split())
+    assert " vCPU and " in message
     if gpus:
-        assert f"up to {gpus}; cluster.gpu_auto_provisioning: false leaves the GPUs out." in told
+        assert f"up to {gpus}; cluster.gpu_auto_provisioning: false leaves the GPUs out." in message
     else:
-        assert "without GPUs." in told
+        assert "without GPUs." in message
 
 
 def test_the_first_screen_of_the_readme_shows_what_the_command_prints() -> None:
@@ -86,7 +86,7 @@ def test_the_first_screen_of_the_readme_shows_what_the_command_prints() -> None:
     assert "\n".join(f"    {line.rstrip()}".rstrip() for line in shown.rstrip().splitlines()) in readme
 
 
-def test_a_stack_that_cannot_work_is_told_line_by_line_with_exit_code_2(checkout: OwnCheckout) -> None:
+def test_problems_of_a_stack_are_listed_with_exit_code_2(checkout: OwnCheckout) -> None:
     checkout.change("broken", pools=[{"name": "a", "machine": "g6.xlrge", "capacity_type": "spot", "max_nodes": 1, "serves": ["training"]}])
 
     refused = checkout.flexspot("settings", "check", "-s", "broken")
@@ -112,7 +112,7 @@ def test_programs_get_problems_and_plan_as_json(checkout: OwnCheckout) -> None:
     assert (problem["path"], problem["problem"], problem["rule"]) == ("surprise", "is not a setting", "invalid-setting")
 
 
-def test_the_schema_beside_the_stack_files_is_the_one_that_is_printed() -> None:
+def test_the_schema_next_to_the_stack_files_is_the_printed_one() -> None:
     code, printed = flexspot("settings", "schema")
 
     committed = Path(__file__).resolve().parents[2] / "stacks" / "platform.schema.json"
@@ -120,7 +120,7 @@ def test_the_schema_beside_the_stack_files_is_the_one_that_is_printed() -> None:
     assert printed == committed.read_text(), "write it anew: flexspot settings schema > stacks/platform.schema.json"
 
 
-def test_what_is_not_known_is_said_and_never_zero() -> None:
+def test_unknown_prices_are_reported_and_never_zero() -> None:
     code, shown = flexspot("prices", "check", "-s", "dev-gke", "--format", "json")
 
     prices: list[dict[str, Any]] = json.loads(shown)["prices"]
@@ -138,7 +138,7 @@ def test_a_stack_whose_prices_are_all_known_is_fine() -> None:
 
 
 def test_a_price_of_spot_is_old_after_a_month_and_one_of_a_list_after_half_a_year() -> None:
-    """The flex-start price of an H100 is of a bill of August 2025; of it queued nodes have theirs."""
+    """The flex-start price of an H100 is from a bill of August 2025. Queued nodes use it, too."""
     prices: list[dict[str, Any]] = json.loads(flexspot("prices", "check", "-s", "prod-gke", "--format", "json")[1])["prices"]
     [queued] = [row for row in prices if row["pool"] == "h100-queued"]
 
@@ -147,7 +147,7 @@ def test_a_price_of_spot_is_old_after_a_month_and_one_of_a_list_after_half_a_yea
         assert row["too_old"] is (row["age_days"] > (30 if row["capacity_type"] == "spot" else 180))
 
 
-def test_prices_of_ones_own_go_first_and_are_named(checkout: OwnCheckout) -> None:
+def test_own_prices_take_precedence_and_are_named(checkout: OwnCheckout) -> None:
     checkout.change("own", prices_file="mine.yaml")
     (checkout.folder / "stacks" / "mine.yaml").write_text(PRICES)
 
@@ -160,7 +160,7 @@ def test_prices_of_ones_own_go_first_and_are_named(checkout: OwnCheckout) -> Non
 
 
 @pytest.mark.parametrize(
-    "content,told",
+    "content,problem",
     [
         (None, "prices_file (is 'mine.yaml'): is not there; a path from the stack file's own folder"),
         ("cloud: gcp\nsources: {}\nprices: []\n", "mine.yaml has prices of gcp, but those of aws are needed"),
@@ -168,7 +168,7 @@ def test_prices_of_ones_own_go_first_and_are_named(checkout: OwnCheckout) -> Non
     ],
     ids=["missing", "another cloud", "a wrong row"],
 )
-def test_a_prices_file_that_cannot_be_used_is_told(content: str | None, told: str, checkout: OwnCheckout) -> None:
+def test_an_unusable_prices_file_is_refused(content: str | None, problem: str, checkout: OwnCheckout) -> None:
     checkout.change("own", prices_file="mine.yaml")
     if content is not None:
         (checkout.folder / "stacks" / "mine.yaml").write_text(content)
@@ -176,7 +176,7 @@ def test_a_prices_file_that_cannot_be_used_is_told(content: str | None, told: st
     refused = checkout.flexspot("settings", "check", "-s", "own")
 
     assert refused.returncode == 2
-    assert told in refused.stderr
+    assert problem in refused.stderr
     assert "Traceback" not in refused.stderr
 
 
@@ -184,7 +184,7 @@ RULES = "admission.rules_file (is '../rules.yaml'): "
 
 
 @pytest.mark.parametrize(
-    "content,told",
+    "content,problem",
     [
         (None, f"{RULES}is not there; a path from the stack file's own folder"),
         (
@@ -195,7 +195,7 @@ RULES = "admission.rules_file (is '../rules.yaml'): "
     ],
     ids=["missing", "an unknown rule", "all at once"],
 )
-def test_a_rules_file_that_cannot_be_used_is_told(content: str | None, told: str, checkout: OwnCheckout) -> None:
+def test_an_unusable_rules_file_is_refused(content: str | None, problem: str, checkout: OwnCheckout) -> None:
     checkout.change("own", admission={"rules_file": "../rules.yaml"})
     if content is not None:
         (checkout.folder / "rules.yaml").write_text(content)
@@ -204,13 +204,13 @@ def test_a_rules_file_that_cannot_be_used_is_told(content: str | None, told: str
     as_data = json.loads(checkout.flexspot("settings", "check", "-s", "own", "--format", "json").stdout)
 
     assert refused.returncode == 2
-    assert told in refused.stderr
+    assert problem in refused.stderr
     assert "line " in refused.stderr.partition(RULES)[0]
     assert "Traceback" not in refused.stderr
     assert {each["path"] for each in as_data["problems"]} == {"admission.rules_file"}
 
 
-def test_what_a_rules_file_changes_is_shown(checkout: OwnCheckout) -> None:
+def test_the_changes_of_a_rules_file_are_shown(checkout: OwnCheckout) -> None:
     checkout.change("own", admission={"rules_file": "../flexspot-lint.yaml"})
     (checkout.folder / "flexspot-lint.yaml").write_text(
         "flexspot:\n  image-not-pinned: {level: mandatory, locked: true, moving-tags: [edge, next]}\n  grace-exceeds-notice: disabled\n"
@@ -227,7 +227,7 @@ def test_what_a_rules_file_changes_is_shown(checkout: OwnCheckout) -> None:
     ]
 
 
-def test_what_an_account_must_allow_is_shown_with_the_commands_that_ask_for_it() -> None:
+def test_requirements_of_an_account_are_shown_with_the_commands_to_request_them() -> None:
     _, shown = flexspot("settings", "needs", "-s", "dev-eks")
 
     assert "L-3819A6DF" in shown
@@ -239,7 +239,7 @@ def test_what_an_account_must_allow_is_shown_with_the_commands_that_ask_for_it()
     assert "aws sts get-caller-identity --query Arn --output text" in shown.splitlines()
 
 
-def test_what_a_project_must_allow_is_shown_with_the_command_that_enables_its_apis() -> None:
+def test_requirements_of_a_project_are_shown_with_the_command_that_enables_its_apis() -> None:
     _, shown = flexspot("settings", "needs", "-s", "dev-gke")
 
     enable = next(line for line in shown.splitlines() if line.startswith("gcloud services enable --project acme-ai-dev "))
@@ -257,10 +257,8 @@ def test_what_a_project_must_allow_is_shown_with_the_command_that_enables_its_ap
         ("up@acme-ai-dev.iam.gserviceaccount.com", "serviceAccount:up@acme-ai-dev.iam.gserviceaccount.com", False),
     ],
 )
-def test_every_command_of_what_a_project_needs_is_one_that_a_shell_runs(
-    account: str, member: str, shared: object, checkout: OwnCheckout
-) -> None:
-    """By a shell, in which gcloud writes down what it is given; nothing is left to be filled in."""
+def test_every_command_of_a_projects_requirements_runs_in_a_shell(account: str, member: str, shared: object, checkout: OwnCheckout) -> None:
+    """A shell runs the commands with a fake gcloud that records its arguments. They contain no placeholders."""
     if shared:
         change(checkout, network=SHARED)
     shown = checkout.flexspot("settings", "needs", "-s", "dev-gke").stdout.splitlines()
@@ -298,7 +296,7 @@ def test_the_grants_of_a_key_and_of_the_host_project_of_a_shared_vpc_are_shown_a
     ) in shown
 
 
-def test_programs_get_what_a_project_must_allow_as_json() -> None:
+def test_requirements_of_a_project_are_available_as_json() -> None:
     _, shown = flexspot("settings", "needs", "-s", "prod-gke", "--format", "json")
 
     found = json.loads(shown)
@@ -309,15 +307,15 @@ def test_programs_get_what_a_project_must_allow_as_json() -> None:
     assert "roles/compute.networkAdmin" in found["roles"]
 
 
-def test_what_a_lab_needs_is_no_question_to_a_cloud() -> None:
+def test_a_lab_has_no_requirements_of_a_cloud() -> None:
     with pytest.raises(ExplainedError, match="stack local is in no cloud"):
         flexspot("settings", "needs", "-s", "local")
 
 
-def test_the_next_version_of_kubernetes_is_pointed_at_where_its_parts_are_known() -> None:
+def test_the_next_version_of_kubernetes_is_suggested_if_its_parts_are_known() -> None:
     _, eks = flexspot("settings", "check", "-s", "prod-eks")
     _, gke = flexspot("settings", "check", "-s", "prod-gke")
 
-    [told] = [line for line in eks.splitlines() if "versions upgrade" in line]
-    assert told == "Kubernetes 1.36: `flexspot versions upgrade -s prod-eks --to 1.36` shows what it changes"
+    [hint] = [line for line in eks.splitlines() if "versions upgrade" in line]
+    assert hint == "Kubernetes 1.36: `flexspot versions upgrade -s prod-eks --to 1.36` shows what it changes"
     assert "versions upgrade" not in gke

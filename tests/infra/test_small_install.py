@@ -1,4 +1,4 @@
-"""What `pip install flexspot` brings: no Pulumi and no cloud SDK, and all commands that need none."""
+"""`pip install flexspot` without extras: no Pulumi and no cloud SDK, and all commands that need neither."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ def project(tmp_path: Path) -> Path:
     return folder
 
 
-def test_it_brings_neither_pulumi_nor_a_clouds_sdk_and_is_small(base: Installed) -> None:
-    """As the wheels are: Python may compile them, into about half as much again."""
+def test_the_package_has_neither_pulumi_nor_a_clouds_sdk_and_is_small(base: Installed) -> None:
+    """The size is that of the wheels. Compiled modules may add about half of it."""
     packages = base.package.parent
     names = {path.name for path in packages.iterdir()}
-    # Pip and setuptools are the environment's own.
+    # Pip and setuptools are part of the environment.
     own = [path for path in packages.rglob("*") if path.is_file() and path.relative_to(packages).parts[0].partition("-")[0] != "pip"]
 
     assert [name for name in names if name.lower().startswith(EXTRAS)] == []
@@ -67,7 +67,7 @@ def test_commands_that_deploy_nothing_work_without_extras(base: Installed, proje
         assert ended.returncode == 0, f"{command}: {ended.stdout}{ended.stderr}"
 
 
-def test_a_command_that_needs_an_extra_says_which_with_the_line_to_type(base: Installed, project: Path) -> None:
+def test_a_command_that_needs_an_extra_shows_how_to_install_it(base: Installed, project: Path) -> None:
     for command in ("preview -s local --offline", "up -s prod-eks", "destroy -s prod-gke", "lab start", "stacks", "review"):
         ended = base.flexspot(*command.split(), folder=project)
         assert ended.returncode == 2, command
@@ -75,9 +75,7 @@ def test_a_command_that_needs_an_extra_says_which_with_the_line_to_type(base: In
         assert "Traceback" not in ended.stderr
 
 
-def test_one_cloud_does_without_the_sdk_of_the_other_and_a_stack_of_the_other_says_what_it_needs(
-    eks_alone: Installed, project: Path
-) -> None:
+def test_one_clouds_extra_lacks_the_others_sdk_and_a_stack_of_the_other_names_its_extra(eks_alone: Installed, project: Path) -> None:
     names = {path.name for path in eks_alone.package.parent.iterdir()}
     assert ("pulumi_aws" in names, "pulumi_gcp" in names) == (True, False)
 
@@ -89,7 +87,7 @@ def test_one_cloud_does_without_the_sdk_of_the_other_and_a_stack_of_the_other_sa
     assert "run `pip install 'flexspot[gke]'`" in other.stderr
 
 
-def test_doctor_says_what_is_missing_for_each_purpose(base: Installed, project: Path) -> None:
+def test_doctor_lists_missing_pieces_for_each_purpose(base: Installed, project: Path) -> None:
     diagnoses = json.loads(base.flexspot("doctor", "--format", "json", folder=project).stdout)
 
     remedies = {each["for"]: " ".join(str(piece.get("remedy")) for piece in each["pieces"]) for each in diagnoses}
@@ -98,7 +96,7 @@ def test_doctor_says_what_is_missing_for_each_purpose(base: Installed, project: 
     assert "flexspot[eks]" in remedies["eks"]
 
 
-def test_a_project_can_be_made(base: Installed, tmp_path: Path) -> None:
+def test_a_project_can_be_created(base: Installed, tmp_path: Path) -> None:
     made = base.flexspot("init", "--cloud", "local", "--owner", "ml", "--team", "research", folder=tmp_path)
 
     assert made.returncode == 0, made.stderr
@@ -109,12 +107,12 @@ def found(report: str) -> list[dict[str, Any]]:
     return json.loads(report)["findings"]
 
 
-def test_lint_says_of_every_fixture_what_the_checkout_says(base: Installed, tmp_path: Path) -> None:
-    """The data that rules read came along, and no module is missing that only a rare object needs."""
+def test_lint_of_every_fixture_is_the_same_as_in_the_checkout(base: Installed, tmp_path: Path) -> None:
+    """The wheel contains the rules' data and modules that only rare objects need."""
     for number, case in enumerate(cases()):
         held = [each.manifest for each in (case, *case.among)]
         if None not in held:
-            # Examples have nothing to do with one another.
+            # Examples are independent of each other.
             folder = tmp_path / "examples" / str(number)
             folder.mkdir(parents=True)
             (folder / "case.yaml").write_text(yaml.safe_dump_all(held))
@@ -129,7 +127,7 @@ def test_lint_says_of_every_fixture_what_the_checkout_says(base: Installed, tmp_
 
 
 def fake_wheel(folder: Path, name: str, version: str, requires: tuple[str, ...]) -> None:
-    """A release that no index has."""
+    """Write the wheel of a release that no index has."""
     module = name.replace("-", "_")
     metadata = "\n".join(
         ["Metadata-Version: 2.1", f"Name: {name}", f"Version: {version}", *(f"Requires-Dist: {each}" for each in requires)]
@@ -144,7 +142,7 @@ def fake_wheel(folder: Path, name: str, version: str, requires: tuple[str, ...])
     "library,newer,refused",
     [("pulumi-aws", "7.99.0", "8.0.0"), ("pulumi-gcp", "10.99.0", "11.0.0"), ("pulumi-kubernetes", "4.99.0", "5.0.0")],
 )
-def test_the_wheel_resolves_beside_a_newer_sdk_of_the_same_major_version(
+def test_the_wheel_resolves_with_a_newer_sdk_of_the_same_major_version(
     wheel: Path, library: str, newer: str, refused: str, tmp_path: Path
 ) -> None:
     for version in (newer, refused):
@@ -157,7 +155,7 @@ def test_the_wheel_resolves_beside_a_newer_sdk_of_the_same_major_version(
     assert re.search(rf"^{library}=={newer}$", resolved, re.MULTILINE)
 
 
-@pytest.mark.nightly(held_by="test_the_wheel_resolves_beside_a_newer_sdk_of_the_same_major_version")
+@pytest.mark.nightly(held_by="test_the_wheel_resolves_with_a_newer_sdk_of_the_same_major_version")
 def test_a_preview_runs_with_a_newer_release_of_pulumis_sdk(eks_alone: Installed, project: Path, tmp_path: Path) -> None:
     """3.272.0 was the newest on 2026-11-29; the lock file has 3.259.0."""
     newer = Installed(tmp_path / "environment", eks_alone.wheel)

@@ -1,4 +1,4 @@
-"""`flexspot up`, `preview` and `destroy` as a person meets them, from a checkout of the test's own."""
+"""`flexspot up`, `preview` and `destroy` on the command line, in a separate checkout."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ASKING = {"up": ["--yes"], "destroy": ["--yes"]}
 
 
 @pytest.mark.parametrize("command", ["up", "preview", "outputs", "destroy"])
-def test_an_unknown_stack_is_bad_usage_with_those_that_exist(command: str, checkout: OwnCheckout) -> None:
+def test_an_unknown_stack_is_bad_usage_and_existing_ones_are_listed(command: str, checkout: OwnCheckout) -> None:
     refused = checkout.flexspot(command, "-s", "locall", *ASKING.get(command, []))
 
     assert refused.returncode == 2
@@ -51,7 +51,7 @@ def test_a_cloud_stack_without_the_official_plugins_opens_no_state(
 
 
 @pytest.mark.parametrize("command,stack", [("up", "local"), ("destroy", "prod-gke")])
-def test_without_a_terminal_and_without_yes_nothing_begins(command: str, stack: str, checkout: OwnCheckout) -> None:
+def test_without_a_terminal_and_without_yes_nothing_starts(command: str, stack: str, checkout: OwnCheckout) -> None:
     refused = checkout.flexspot(command, "-s", stack)
 
     assert refused.returncode == 2
@@ -60,7 +60,7 @@ def test_without_a_terminal_and_without_yes_nothing_begins(command: str, stack: 
     assert not (checkout.folder / ".lab").exists()
 
 
-def test_an_id_that_is_given_for_what_was_made_must_be_one(checkout: OwnCheckout) -> None:
+def test_the_id_of_a_created_resource_must_be_valid(checkout: OwnCheckout) -> None:
     refused = checkout.flexspot("up", "-s", "local", "--yes", "--made", "urn:pulumi:local::flexspot::a:b:C::d")
 
     assert refused.returncode == 2
@@ -105,8 +105,8 @@ def test_an_offline_preview_needs_no_lab_and_keeps_no_state(checkout: OwnCheckou
 
 @pytest.mark.lab
 @pytest.mark.engine
-@pytest.mark.nightly(held_by="test_the_holder_of_a_lock_is_another_run_and_a_lock_whose_holder_is_gone_is_removed")
-def test_a_second_up_at_the_same_time_is_told_who_runs_and_changes_nothing(checkout_with_lab: OwnCheckout) -> None:
+@pytest.mark.nightly(held_by="test_the_holder_of_a_lock_is_another_run_and_a_stale_lock_is_removed")
+def test_a_second_up_at_the_same_time_names_the_first_and_changes_nothing(checkout_with_lab: OwnCheckout) -> None:
     checkout = checkout_with_lab
     with subprocess.Popen(
         checkout.command("up", "-s", "local", "--yes"), cwd=checkout.folder, env=checkout.environment, stdout=subprocess.PIPE, text=True

@@ -1,4 +1,4 @@
-"""What a killed engine left of a state in files, and which other runs of the engine are over the same backend."""
+"""State files after the engine was killed, and other runs of the engine with the same backend."""
 
 from __future__ import annotations
 
@@ -34,20 +34,20 @@ def fixed(state: Path) -> str | None:
 
 
 @pytest.mark.parametrize("left", ["", WHOLE[:20], "null"], ids=["nothing", "a part", "no state"])
-def test_the_copy_takes_the_place_of_a_state_that_was_cut_off_and_nothing_is_thrown_away(left: str, state: Path) -> None:
+def test_the_copy_replaces_a_state_that_was_cut_off_and_nothing_is_deleted(left: str, state: Path) -> None:
     state.write_text(left)
     state.with_name("local.json.bak").write_text(OLDER)
 
-    told = fixed(state)
+    message = fixed(state)
 
-    assert told is not None
-    assert "local.json.cut-off" in told
+    assert message is not None
+    assert "local.json.cut-off" in message
     assert state.read_text() == OLDER
     assert state.with_name("local.json.cut-off").read_text() == left
     assert fixed(state) is None
 
 
-def test_a_whole_state_stays_whatever_its_copy_is(state: Path) -> None:
+def test_a_whole_state_is_kept_whatever_its_copy_is(state: Path) -> None:
     state.write_text(WHOLE)
     state.with_name("local.json.bak").write_text(OLDER)
 
@@ -66,7 +66,7 @@ def test_without_a_whole_copy_nothing_is_touched(copy: str | None, state: Path) 
 
 
 @pytest.mark.parametrize("left", ["", '{"user.content_type": "text'], ids=["nothing", "a part"])
-def test_attributes_that_were_cut_off_go_and_the_state_stays(left: str, state: Path) -> None:
+def test_attributes_that_were_cut_off_are_removed_and_the_state_is_kept(left: str, state: Path) -> None:
     state.write_text(WHOLE)
     cut_off = [state.with_name("local.json.attrs"), state.with_name("local.json.bak.attrs"), state.parents[2] / "meta.yaml.attrs"]
     for path in cut_off:
@@ -81,21 +81,21 @@ def test_attributes_that_were_cut_off_go_and_the_state_stays(left: str, state: P
 
 
 @pytest.mark.parametrize("backend", [None, "s3://bucket", "https://api.pulumi.com"])
-def test_state_that_is_not_in_files_is_its_backends_own(backend: str | None) -> None:
+def test_a_state_in_another_backend_is_not_repaired(backend: str | None) -> None:
     assert repair_state_file(backend, "flexspot", "local") is None
 
 
-def test_a_stack_that_was_never_deployed_has_no_state_to_mend(state: Path) -> None:
+def test_a_stack_that_was_never_deployed_has_no_state_to_repair(state: Path) -> None:
     assert fixed(state) is None
 
 
-BEGUN = {"resources": [], "pending_operations": [{"type": "creating", "resource": {"urn": "urn:pulumi:local::flexspot::a:b:C::d"}}]}
+OPEN_STEP = {"resources": [], "pending_operations": [{"type": "creating", "resource": {"urn": "urn:pulumi:local::flexspot::a:b:C::d"}}]}
 
 
 @pytest.mark.parametrize(
     "latest", [{"resources": []}, {"resources": [], "pending_operations": []}, {"resources": [], "pending_operations": None}]
 )
-def test_nothing_is_open_in_a_state_whose_file_says_so(latest: dict[str, object], state: Path) -> None:
+def test_a_state_file_without_pending_operations_is_not_open(latest: dict[str, object], state: Path) -> None:
     state.write_text(json.dumps({"version": 3, "checkpoint": {"latest": latest}}))
 
     assert not may_be_open(f"file://{state.parents[3]}", "flexspot", "local")
@@ -104,7 +104,7 @@ def test_nothing_is_open_in_a_state_whose_file_says_so(latest: dict[str, object]
 @pytest.mark.parametrize(
     "content",
     [
-        {"version": 3, "checkpoint": {"latest": BEGUN}},
+        {"version": 3, "checkpoint": {"latest": OPEN_STEP}},
         {"version": 4, "checkpoint": {"latest": {"resources": []}}},
         {"version": 3, "checkpoint": {"latest": None}},
         {"version": 3, "checkpoint": {"latest": {"operations": []}}},
@@ -113,7 +113,7 @@ def test_nothing_is_open_in_a_state_whose_file_says_so(latest: dict[str, object]
     ],
     ids=["begun", "another form", "never deployed", "without resources", "no state", "no file"],
 )
-def test_only_the_engine_knows_where_a_step_is_open_or_the_file_has_another_form(content: object, state: Path) -> None:
+def test_a_state_with_open_steps_or_of_another_form_may_be_open(content: object, state: Path) -> None:
     if content is not None:
         state.write_text(json.dumps(content))
 
@@ -124,7 +124,7 @@ def test_only_the_engine_knows_where_a_step_is_open_or_the_file_has_another_form
 
 @contextmanager
 def engine(folder: Path, operation: str, backend_url: str) -> Generator[int]:
-    """A process that looks like the engine at work, for as long as the context lasts."""
+    """Start a process that looks like a running engine, and yield its id. It ends with the context."""
     program = folder / "pulumi"
     program.write_text("#!/bin/sh\necho at work\nread _\n")
     program.chmod(0o755)
@@ -149,7 +149,7 @@ def gone() -> int:
     return ended.pid
 
 
-def test_an_engine_that_gave_its_lock_back_and_still_writes_is_another_run(tmp_path: Path) -> None:
+def test_an_engine_that_released_its_lock_and_still_writes_is_another_run(tmp_path: Path) -> None:
     backend = f"file://{tmp_path}"
     with engine(tmp_path, "up", backend) as running:
         assert other_runs(backend) == {running}
@@ -157,12 +157,12 @@ def test_an_engine_that_gave_its_lock_back_and_still_writes_is_another_run(tmp_p
 
 
 @pytest.mark.parametrize("operation, elsewhere", [("preview", ""), ("up", "/another")])
-def test_an_engine_that_only_looks_or_works_elsewhere_is_none(tmp_path: Path, operation: str, elsewhere: str) -> None:
+def test_an_engine_that_only_reads_or_uses_another_backend_is_not_another_run(tmp_path: Path, operation: str, elsewhere: str) -> None:
     with engine(tmp_path, operation, f"file://{tmp_path}{elsewhere}"):
         assert other_runs(f"file://{tmp_path}") == set()
 
 
-def test_the_holder_of_a_lock_is_another_run_and_a_lock_whose_holder_is_gone_is_removed(tmp_path: Path) -> None:
+def test_the_holder_of_a_lock_is_another_run_and_a_stale_lock_is_removed(tmp_path: Path) -> None:
     path = lock(tmp_path, os.getpid())
     assert other_runs(f"file://{tmp_path}") == {os.getpid()}
 
@@ -172,5 +172,5 @@ def test_the_holder_of_a_lock_is_another_run_and_a_lock_whose_holder_is_gone_is_
 
 
 @pytest.mark.parametrize("backend_url", [None, "https://api.pulumi.com", "s3://state"])
-def test_a_backend_that_is_not_in_files_has_its_own_ways(backend_url: str | None) -> None:
+def test_a_backend_that_is_not_in_files_has_no_known_runs(backend_url: str | None) -> None:
     assert other_runs(backend_url) == set()

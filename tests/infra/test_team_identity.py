@@ -1,4 +1,4 @@
-"""What teams' pods are in Google Cloud: an account each or themselves; and teams of two stacks that are one to Google Cloud."""
+"""Identities of teams' pods in Google Cloud: a service account each or direct access, and conflicts between teams of two stacks."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def warnings(path: Path) -> list[PlanWarning]:
     return [each for each in checked_stack(path).plan.warnings if each.rule == "teams-in-two-clusters-of-a-project"]
 
 
-def test_teams_of_one_name_in_two_clusters_of_a_project_are_told_of(tmp_path: Path) -> None:
+def test_teams_of_the_same_name_in_two_clusters_of_a_project_cause_a_warning(tmp_path: Path) -> None:
     prod = shipped("prod-gke")
     write(tmp_path, "prod", prod)
 
@@ -56,13 +56,13 @@ def test_teams_of_one_name_in_two_clusters_of_a_project_are_told_of(tmp_path: Pa
     together = warnings(write(tmp_path, "staging", {**prod, "environment": "staging"}))
 
     assert apart == []
-    [told] = together
-    assert told.path == "project"
-    assert told.text.startswith("ads, nlp, search, vision: teams of Pulumi.prod.yaml in the same project")
-    assert "give one of the stacks a project of its own" in told.text
+    [warning] = together
+    assert warning.path == "project"
+    assert warning.text.startswith("ads, nlp, search, vision: teams of Pulumi.prod.yaml in the same project")
+    assert "give one of the stacks a project of its own" in warning.text
 
 
-def test_a_stack_beside_it_that_cannot_be_read_keeps_nobody_from_being_checked(tmp_path: Path) -> None:
+def test_an_unreadable_stack_does_not_prevent_checks_of_others(tmp_path: Path) -> None:
     (tmp_path / "Pulumi.broken.yaml").write_text("config: {flexspot:platform: {cloud: gke, pools: 3}}", encoding="utf-8")
     (tmp_path / "Pulumi.noyaml.yaml").write_text("config: [", encoding="utf-8")
 

@@ -1,4 +1,4 @@
-"""What the program declares of teams and priorities for the shipped stacks, cloud by cloud."""
+"""Teams and priorities in the declarations of the shipped stacks, cloud by cloud."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ each_cloud_stack = pytest.mark.parametrize("stack", CLOUD_STACKS)
 
 
 def workloads(stack: str) -> dict[str, dict[str, Any]]:
-    """The metadata of the teams' service accounts for workloads, by namespace."""
+    """Return the metadata of the teams' service accounts for workloads, by namespace."""
     found = [each["metadata"] for each in as_shipped(stack).inputs_of(ACCOUNT) if each["metadata"]["name"] == "workloads"]
     return {each["namespace"]: each for each in found}
 
 
 def opened(stack: str) -> set[tuple[str, int]]:
-    """The addresses that pods of a stack may reach, with the port."""
+    """Return the addresses and ports that pods of a stack may reach."""
     rules = [rule for each in as_shipped(stack).inputs_of(POLICY) for rule in each["spec"]["egress"]]
     return {(peer["ipBlock"]["cidr"], port["port"]) for rule in rules for peer in rule["to"] if "ipBlock" in peer for port in rule["ports"]}
 
 
-def test_on_gke_pods_that_act_as_the_team_are_bound_to_the_identity_that_is_made_for_it() -> None:
+def test_on_gke_pods_that_act_as_the_team_are_bound_to_its_identity() -> None:
     declarations = as_shipped("prod-gke")
     accounts = {each["accountId"] for each in declarations.inputs_of("gcp:serviceaccount/account:Account")}
     members = {each["member"] for each in declarations.inputs_of("gcp:serviceaccount/iAMMember:IAMMember")}
@@ -55,7 +55,7 @@ def test_the_address_of_an_identity_in_a_project_of_a_domain_has_the_domain_last
 
 
 @each_cloud_stack
-def test_every_team_has_its_holes_to_the_identity_server_of_its_cloud(stack: str) -> None:
+def test_every_team_may_reach_the_identity_server_of_its_cloud(stack: str) -> None:
     own, others = {"gke": (("169.254.169.254/32", 80), "169.254.170"), "eks": (("169.254.170.23/32", 80), "169.254.169")}[stack[-3:]]
 
     assert own in opened(stack)
@@ -64,7 +64,7 @@ def test_every_team_has_its_holes_to_the_identity_server_of_its_cloud(stack: str
 
 
 @each_cloud_stack
-def test_priorities_of_pods_wait_for_nothing_and_those_of_queued_work_for_kueue(stack: str) -> None:
+def test_pod_priorities_depend_on_nothing_and_those_of_queued_work_on_kueue(stack: str) -> None:
     declarations = as_shipped(stack)
 
     names = {each.name for each in declarations.of(WORKLOAD_PRIORITY)}

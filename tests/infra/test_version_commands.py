@@ -1,4 +1,4 @@
-"""`flexspot versions`: what a stack gets, and what another version of Kubernetes would change."""
+"""`flexspot versions`: the versions of a stack, and the changes by another version of Kubernetes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Stacks of one's own, which a test may write into."""
+    """Return a folder of stacks that a test may change."""
     monkeypatch.setenv("COLUMNS", "200")
     copies = tmp_path / "stacks"
     copies.mkdir()
@@ -42,7 +42,7 @@ def rows(text: str) -> dict[str, list[str]]:
     return {part: versions for part, *versions in cells}
 
 
-def test_every_part_of_a_stack_is_listed_with_who_chooses_its_version(folder: Path) -> None:
+def test_every_part_of_a_stack_is_listed_with_the_source_of_its_version(folder: Path) -> None:
     assert folder
     listed = rows(CliRunner().invoke(app, ["versions", "list", "-s", "dev-eks"]).output)
 
@@ -66,7 +66,7 @@ def test_every_part_of_a_stack_is_listed_with_who_chooses_its_version(folder: Pa
     ],
     ids=["with EFS and Lustre and without metrics-server", "in Auto Mode"],
 )
-def test_of_the_add_ons_those_are_listed_that_are_installed(folder: Path, settings: dict[str, Any]) -> None:
+def test_only_installed_add_ons_are_listed(folder: Path, settings: dict[str, Any]) -> None:
     file = folder / "Pulumi.dev-eks.yaml"
     content = yaml.safe_load(file.read_text())
     content["config"]["flexspot:platform"] = settings
@@ -81,7 +81,7 @@ def test_of_the_add_ons_those_are_listed_that_are_installed(folder: Path, settin
     assert {name.removeprefix("chart ") for name in listed if name.startswith("chart ")} <= charts
 
 
-def test_an_upgrade_shows_what_changes_and_what_stays_as_it_is(folder: Path) -> None:
+def test_an_upgrade_shows_changes_and_unchanged_parts(folder: Path) -> None:
     written(folder, 'version: "1.35"', 'version: "1.34"\n      addon_versions: {coredns: v1.13.2-eksbuild.31}')
 
     result = CliRunner().invoke(app, ["versions", "upgrade", "-s", "dev-eks", "--to", "1.35"])
@@ -100,7 +100,7 @@ def test_an_upgrade_shows_what_changes_and_what_stays_as_it_is(folder: Path) -> 
     assert "can be raised to 1.35" in result.output
 
 
-def test_what_keeps_an_upgrade_from_working_is_told_with_its_remedy(folder: Path) -> None:
+def test_obstacles_to_an_upgrade_are_reported_with_remedies(folder: Path) -> None:
     written(folder, 'version: "1.35"\n      ami: al2023@v20260903', 'version: "1.34"\n      ami: al2023@v20251217')
 
     result = CliRunner().invoke(app, ["versions", "upgrade", "-s", "dev-eks", "--to", "1.35"])
@@ -119,7 +119,7 @@ def test_a_version_that_is_not_the_next_is_refused(folder: Path, to: str) -> Non
         CliRunner().invoke(app, ["versions", "upgrade", "-s", "dev-eks", "--to", to], catch_exceptions=False)
 
 
-def test_a_cluster_that_is_there_already_is_upgraded_by_whoever_made_it(folder: Path) -> None:
+def test_an_existing_cluster_is_not_upgraded_by_the_stack(folder: Path) -> None:
     written(folder, "deletion_protection: false", "existing: theirs")
 
     with pytest.raises(ExplainedError, match="an existing cluster, which is not upgraded here"):

@@ -1,4 +1,4 @@
-"""Every command line that README and docs show is one that the command takes; and its help names every option whole."""
+"""Command lines in README and docs, which must be valid, and help texts, which must show options unabbreviated."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ CHECKOUT = Path(__file__).resolve().parents[2]
 PAGES = [CHECKOUT / "README.md", *sorted(path for path in (CHECKOUT / "docs").rglob("*.md") if "decisions" not in path.parts)]
 
 SHOWN = re.compile(r"^(?: {4}|\t)(?:\$ )?(?:\.venv/bin/)?flexspot (?P<said>[a-z].*)$")
-"""A line of a block of code, which somebody copies whole."""
+"""A line of a code block, which readers copy as a whole."""
 
 ROW = re.compile(r"^\| `(?:\.venv/bin/)?flexspot (?P<said>[^`]+)` \|")
 NAMED = re.compile(r"`(?:\.venv/bin/)?flexspot (?P<said>[a-z][^`]*)`")
-"""A command of the README's table, likewise, and one that a sentence names, which may leave options out."""
+"""A command of the README's table (ROW), likewise complete, and one in a sentence (NAMED), which may omit options."""
 
 
 def commands(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Every command and group, with its words."""
+    """Yield every command and group with its path of names."""
     yield path, command
     for name in getattr(command, "commands", {}):
         yield from commands(command.get_command(None, name), (*path, name))
@@ -38,7 +38,7 @@ EVERY = dict(commands(get_command(app)))
 
 
 def written() -> Iterator[tuple[str, str, bool]]:
-    """Where a command line stands, what it says, and whether it is whole."""
+    """Yield the place of each command line, its text, and True if it is complete."""
     for page in PAGES:
         text = re.sub(r" *\\\n *", " ", page.read_text(encoding="utf-8"))
         for number, line in enumerate(text.splitlines(), 1):
@@ -49,7 +49,7 @@ def written() -> Iterator[tuple[str, str, bool]]:
 
 
 def problem(said: str, *, whole: bool) -> str:
-    """What keeps a command line from being taken; empty where nothing does."""
+    """Return the reason why a command line is invalid. Empty if it is valid."""
     said = re.split(r" [|>#] ?|  +", said)[0]
     whole = whole and not re.search(r"(^| )[.…]", said)
     words = shlex.split(re.sub(r"[\[\]]|\.\.\.|…", " ", said))
@@ -74,11 +74,11 @@ def problem(said: str, *, whole: bool) -> str:
 
 
 @pytest.mark.slow
-def test_every_command_line_that_is_written_is_taken() -> None:
+def test_every_documented_command_line_is_accepted() -> None:
     found = list(written())
 
     assert len(found) > 100
-    assert {f"{where}: flexspot {said}": told for where, said, whole in found if (told := problem(said, whole=whole))} == {}
+    assert {f"{where}: flexspot {said}": reason for where, said, whole in found if (reason := problem(said, whole=whole))} == {}
 
 
 @pytest.mark.slow
@@ -96,7 +96,7 @@ def test_help_names_every_option_whole_in_80_columns(path: tuple[str, ...], monk
     assert "…" not in long.output
 
 
-def test_help_is_asked_for_by_a_short_and_a_long_option() -> None:
+def test_help_has_a_short_and_a_long_option() -> None:
     long, short = (CliRunner().invoke(app, ["lab", "start", option]).output for option in ("--help", "-h"))
 
     assert long == short

@@ -1,4 +1,4 @@
-"""Programs in YAML under the real engine and Pulumi's own host for YAML, with components from their own process over the wire."""
+"""Programs in YAML in the real engine and Pulumi's YAML host, with components in their own process."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ pytestmark = [pytest.mark.engine, pytest.mark.nightly(held_by="test_it_is_the_sa
 
 
 def written(component: str) -> tuple[str, dict[str, Any]]:
-    """Return a call of a stack's program: the resource's name and its arguments."""
+    """Return the resource's name and its arguments in a stack's program."""
     return next(iter(calls_of_stacks()[component].items()))
 
 
@@ -40,12 +40,12 @@ def project(tools: Tools, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 
 
 def preview(project: Consumer, resources: dict[str, Any], outputs: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    """What a preview of a program in YAML says, as JSON."""
+    """Return the JSON output of a preview of a program in YAML."""
     project.write({"runtime": "yaml", "resources": resources, "outputs": outputs or {}})
     return project.preview()
 
 
-def test_a_program_in_yaml_makes_the_resources_that_a_program_in_python_makes(project: Consumer, tmp_path: Path) -> None:
+def test_a_yaml_program_declares_the_same_resources_as_a_python_program(project: Consumer, tmp_path: Path) -> None:
     tried: dict[str, Any] = {each.__name__: each for each in (GpuNodePool, GkeGpuNodePool, Team, Queues)}
     resources: dict[str, Any] = {}
     for component in tried:
@@ -65,7 +65,7 @@ def test_a_program_in_yaml_makes_the_resources_that_a_program_in_python_makes(pr
     assert from_yaml == from_python
 
 
-def test_the_platform_of_the_guide_is_what_a_stack_with_its_settings_is(project: Consumer, tmp_path: Path) -> None:
+def test_the_guides_platform_equals_a_stack_with_its_settings(project: Consumer, tmp_path: Path) -> None:
     program = yaml.safe_load(shown("yaml"))
     [platform] = program["resources"].values()
     settings = platform["properties"]["platform"]
@@ -81,7 +81,7 @@ def test_the_platform_of_the_guide_is_what_a_stack_with_its_settings_is(project:
     assert "Policies:" in project.judged()
 
 
-def test_what_a_component_refuses_is_told_with_the_inputs_name_and_without_a_place_in_python(project: Consumer) -> None:
+def test_a_components_refusal_names_the_input_and_no_place_in_python(project: Consumer) -> None:
     name, args = written("GpuNodePool")
     pool = on_the_wire("GpuNodePool", args) | {"maxNodes": 2.5}
 
@@ -93,7 +93,7 @@ def test_what_a_component_refuses_is_told_with_the_inputs_name_and_without_a_pla
     assert ".py" not in said.stdout + said.stderr
 
 
-def test_the_program_of_the_guide_makes_the_resources_that_it_makes_in_python_and_has_outputs(project: Consumer, tmp_path: Path) -> None:
+def test_the_guides_program_declares_the_same_resources_as_in_python_with_outputs(project: Consumer, tmp_path: Path) -> None:
     pool = shown_resources()
 
     made = previewed(preview(project, pool, {"pool": f"${{{next(iter(pool))}.name}}"}))

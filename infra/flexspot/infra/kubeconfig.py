@@ -1,4 +1,4 @@
-"""The cluster that a person's kubeconfig leads to, found as kubectl finds it, and what its API server answers."""
+"""Access to the cluster of a kubeconfig, which is found as kubectl finds it, and requests to its API server."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SECONDS = 60.0
-"""How long an answer may take."""
+"""Timeout of a request."""
 
 _FINE, _NOT_FINE = 200, 300
 _UNAUTHORIZED, _FORBIDDEN = 401, 403
 
 _UNUSABLE = (kubernetes_config.ConfigException, yaml.YAMLError, OSError, ValueError, TypeError, AttributeError, KeyError)
-"""What Kubernetes' client raises for a file that is missing, no YAML, or of another shape than a kubeconfig."""
+"""Exceptions that the Kubernetes client raises for a file that is missing, not YAML, or not a kubeconfig."""
 
 
 @dataclass(frozen=True)
 class KubeAccess:
-    """A client of a cluster's API server. `context` and its `namespace` are None where the kubeconfig names none, and inside a pod.
-
-    The client is not typed: Any.
-    """
+    """A client of a cluster's API server."""
 
     client: Any
+    """The Kubernetes client, which has no types."""
     context: str | None = None
+    """None inside a pod, or if the kubeconfig has no current context."""
     namespace: str | None = None
+    """Namespace of the context. None if it has none, and inside a pod."""
 
     @property
     def server(self) -> str:
@@ -54,26 +54,26 @@ class KubeAccess:
         content_type: str = "application/json",
         text: bool = False,
     ) -> Any:
-        """What the API server answers: JSON, or the text as it is.
+        """Send a request and return the API server's answer: parsed JSON, or the plain text if `text`.
 
-        Raises ApiException with the server's words for what it refuses, ExplainedError (bad usage) where nothing answers as such a server.
+        Raises ApiException with the server's message if it refuses, and ExplainedError (bad usage) if no API server answers.
         """
         headers = {"Accept": "*/*" if text else "application/json", "Content-Type": content_type}
         listed = list((query or {}).items())
         try:
-            asked = self.client.param_serialize(
+            request = self.client.param_serialize(
                 verb, path, query_params=listed, header_params=headers, body=body, auth_settings=["BearerToken"]
             )
-            answer = self.client.call_api(*asked, _request_timeout=SECONDS)
-            said = answer.read().decode(errors="replace")
+            answer = self.client.call_api(*request, _request_timeout=SECONDS)
+            content = answer.read().decode(errors="replace")
             if not _FINE <= answer.status < _NOT_FINE:
-                raise ApiException(status=answer.status, reason=answer.reason, body=said)
-            return said if text else json.loads(said)
+                raise ApiException(status=answer.status, reason=answer.reason, body=content)
+            return content if text else json.loads(content)
         except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:
             raise self.unanswered(error) from error
 
     def unanswered(self, error: Exception) -> ExplainedError:
-        """That there is no answer with which to go on, and why."""
+        """Return an error that says that there is no usable answer, and why."""
         if isinstance(error, ApiException) and error.status in {_UNAUTHORIZED, _FORBIDDEN}:
             why = f"it does not accept the credentials ({error.status} {error.reason})"
             remedy = "log in to the cluster again, or name another --context."
@@ -84,10 +84,10 @@ class KubeAccess:
 
 
 def access(kubeconfig: Path | None, context: str | None, *, also_in_pod: bool = False) -> KubeAccess:
-    """What a kubeconfig (default: as kubectl finds it) and one of its contexts (default: its current one) lead to.
+    """Return access to the cluster of a kubeconfig (default: as kubectl finds it) and a context (default: the current one).
 
-    `also_in_pod`: where neither is given and there is no kubeconfig, the cluster that this pod is in. Raises ExplainedError (bad usage)
-    for a kubeconfig or a context that cannot be used.
+    `also_in_pod`: if neither is given and there is no kubeconfig, use the cluster that this pod runs in. Raises ExplainedError (bad
+    usage) for a kubeconfig or a context that cannot be used.
     """
     settings = kubernetes_client.Configuration()
     settings.retries = urllib3.Retry(total=2, backoff_factor=0.5)
@@ -96,14 +96,14 @@ def access(kubeconfig: Path | None, context: str | None, *, also_in_pod: bool = 
         kubernetes_config.load_kube_config(where, context, settings)
         contexts, current = kubernetes_config.list_kube_config_contexts(where)
         if settings.host == kubernetes_client.Configuration().host:
-            # The client takes this machine for the server of a cluster without one.
+            # For a cluster without a server the client defaults to this machine.
             raise kubernetes_config.ConfigException("its cluster names no server")
     except _UNUSABLE as error:
         if also_in_pod and kubeconfig is None and context is None and _is_in_pod(settings):
             return KubeAccess(kubernetes_client.ApiClient(settings))
         raise _unusable(kubeconfig, error) from error
     if settings.host.startswith(("https://127.0.0.1", "http://127.0.0.1")):
-        # A proxy of the environment is not for loopback.
+        # A proxy from the environment does not apply to loopback addresses.
         settings.proxy = None
     chosen = next((each for each in contexts if each["name"] == context), current)
     return KubeAccess(kubernetes_client.ApiClient(settings), chosen["name"], chosen["context"].get("namespace"))

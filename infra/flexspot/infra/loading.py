@@ -1,4 +1,4 @@
-"""How a process loads libraries: those of the extras when a command needs one, and all without looking through them for garbage."""
+"""Loading of libraries: those of extras only when a command needs them, and all with rare garbage collection."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ EXTRAS: Final = {
     "pulumi_aws": "eks",
     "pulumi_gcp": "gke",
 }
-"""The extra of each library that commands import without asking for it."""
+"""The extra of each library that commands import directly."""
 
 
 @contextmanager
@@ -34,7 +34,7 @@ def explained_imports() -> Generator[None]:
 
 
 def library(module: str, extra: str) -> Any:
-    """A library of an extra. Raises ExplainedError where the extra is not installed."""
+    """Return a library of an extra. Raises ExplainedError if the extra is not installed."""
     try:
         return importlib.import_module(module)
     except ImportError:
@@ -48,7 +48,7 @@ def require(library: str) -> None:
 
 
 def install(extra: str) -> str:
-    """What brings an extra, as the remedy of an error."""
+    """Return how to install an extra, as the remedy of an error."""
     larger = " (`flexspot[gke]` and `flexspot[eks]` bring it, too)" if extra == "platform" else ""
     return f"run `pip install 'flexspot[{extra}]'`{larger}, or `uv sync --inexact --extra {extra}` in a checkout."
 
@@ -62,13 +62,16 @@ def _missing(module: str, extra: str) -> ExplainedError:
 
 
 GARBAGE_THRESHOLDS: Final = (50_000, 20, 50)
-"""Allocations before the youngest objects are looked through, and such looks before the older ones are. Python's: 700, 10, 10."""
+"""Allocations between collections of the youngest generation, then collections of one generation per collection of the next.
+
+Python's defaults are 700, 10, 10.
+"""
 
 
 def collect_rarely() -> None:
-    """For a process that lives for seconds and keeps what it loads.
+    """Make garbage collection rare, for a process that runs for seconds and keeps what it loads.
 
-    A cloud's SDK is a million objects that stay. With Python's own thresholds they are looked through again and again: a fifth of a
+    A cloud's SDK is a million permanent objects. With Python's default thresholds they are scanned repeatedly, which takes a fifth of a
     preview's time (dev-eks, four pairs of runs on 2 cores, 2026-11-25: 14.2 s before, 11.3 s after).
     """
     gc.set_threshold(*GARBAGE_THRESHOLDS)

@@ -1,4 +1,4 @@
-"""What the clouds' own price lists answer: prices of machines, and of what is billed besides."""
+"""Prices of machines and of other billed services from the clouds' own price lists."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ _ON_DEMAND, _SPOT, _FLEX_START = (each.value for each in (CapacityType.ON_DEMAND
 
 
 _SERVICES = "services"
-"""What is billed besides machines, among the kinds of rows that sources are of."""
+"""Key of services other than machines in `sources` and `citations`."""
 
 
 _PRICING_REGION = "us-east-1"
-"""AWS answers for all regions from a few."""
+"""AWS serves prices of all regions from a few regions."""
 
 
 _BILLING_SCOPE = "https://www.googleapis.com/auth/cloud-billing.readonly"
@@ -53,34 +53,34 @@ _SKUS_OF_A_PAGE = 5000
 _SECONDS = 60
 
 
-Told = Callable[[str], None]
+Report = Callable[[str], None]
 
 
 class PriceList(Protocol):
-    """A cloud's list. `sources` and `citations` are by capacity type, and of services."""
+    """A cloud's price list. `sources` and `citations` are by capacity type, plus one for services."""
 
     name: ClassVar[str]
     sources: ClassVar[dict[str, str]]
     citations: ClassVar[dict[str, str]]
 
     def of_region(self, machines: list[Machine], region: str) -> Iterator[tuple[str, CapacityType, Decimal | None]]:
-        """Each machine's price by capacity type; None where the list has none. Raises ExplainedError."""
+        """Yield each machine's price by capacity type, None if the list has none. Raises ExplainedError."""
         ...
 
     def services_of_region(self, region: str) -> Iterator[tuple[ServiceItem, Decimal | None]]:
-        """Likewise of what is billed besides machines, as far as the list can be asked for it."""
+        """Yield the prices of other services that the list covers, None if it has none. Raises ExplainedError."""
         ...
 
 
-def price_list_of(cloud: Vendor, told: Told) -> PriceList:
-    """The list of a cloud; `told` hears what is being asked. Raises ExplainedError where its library or account is missing."""
-    return AwsPriceList(told) if cloud is Vendor.AWS else GcpPriceList(told)
+def price_list_of(cloud: Vendor, report: Report) -> PriceList:
+    """Return the price list of a cloud. `report` receives progress messages. Raises ExplainedError if its library or account is missing."""
+    return AwsPriceList(report) if cloud is Vendor.AWS else GcpPriceList(report)
 
 
 def fresh_prices(
     price_list: PriceList, machines: list[Machine], regions: list[str], source_names: dict[str, str]
 ) -> tuple[list[Price], list[ServicePrice], list[str]]:
-    """The rows of machines and of what is billed besides, and a name for each that was not found."""
+    """Return the prices of machines, those of other services, and the names of those that were not found."""
     rows: list[Price] = []
     services: list[ServicePrice] = []
     missing: list[str] = []
@@ -100,7 +100,7 @@ def fresh_prices(
 
 
 class AwsPriceList:
-    """AWS' price list and Spot price history, with the credentials that boto3 finds."""
+    """AWS' price list and Spot price history, read with the credentials that boto3 finds."""
 
     name: ClassVar[str] = "AWS"
     sources: ClassVar[dict[str, str]] = {_ON_DEMAND: "aws-price-list", _SPOT: "aws-spot-history", _SERVICES: "aws-price-list-services"}
@@ -110,8 +110,8 @@ class AwsPriceList:
         _SERVICES: "AWS Price List API, GetProducts: usage types of capacity/catalog/aws_usage.yaml, of tiers the first that is paid",
     }
 
-    def __init__(self, told: Told) -> None:
-        self._told = told
+    def __init__(self, report: Report) -> None:
+        self._report = report
         self._boto3: Any = library("boto3", "prices-aws")
         self._errors: tuple[type[Exception], ...] = (
             importlib.import_module("botocore.exceptions").BotoCoreError,
@@ -122,11 +122,11 @@ class AwsPriceList:
         """See PriceList."""
         try:
             pricing, ec2 = self._boto3.client("pricing", region_name=_PRICING_REGION), self._boto3.client("ec2", region_name=region)
-            self._told(f"asking AWS for Spot prices in {region}")
-            asked = {"InstanceTypes": [each.name for each in machines], "ProductDescriptions": ["Linux/UNIX"]}
-            pages = ec2.get_paginator("describe_spot_price_history").paginate(**asked, StartTime=datetime.now(UTC))
+            self._report(f"asking AWS for Spot prices in {region}")
+            selection = {"InstanceTypes": [each.name for each in machines], "ProductDescriptions": ["Linux/UNIX"]}
+            pages = ec2.get_paginator("describe_spot_price_history").paginate(**selection, StartTime=datetime.now(UTC))
             spot = spot_usd((each for page in pages for each in page["SpotPriceHistory"]), region)
-            self._told(f"asking AWS for {len(machines)} list prices in {region}")
+            self._report(f"asking AWS for {len(machines)} list prices in {region}")
             for machine in machines:
                 pages = pricing.get_paginator("get_products").paginate(
                     ServiceCode="AmazonEC2", FormatVersion="aws_v1", Filters=product_filters(machine.name, region)
@@ -140,17 +140,17 @@ class AwsPriceList:
         """See PriceList."""
         try:
             pricing = self._boto3.client("pricing", region_name=_PRICING_REGION)
-            self._told(f"asking AWS for services' prices in {region}")
-            asked: dict[tuple[str, str | None], list[str]] = {}
+            self._report(f"asking AWS for services' prices in {region}")
+            answers: dict[tuple[str, str | None], list[str]] = {}
             for item in usage_items():
-                # Items of one family come in one answer.
+                # One answer has all items of a family.
                 key = item.service, item.family
-                if key not in asked:
+                if key not in answers:
                     pages = pricing.get_paginator("get_products").paginate(
                         ServiceCode=item.service, FormatVersion="aws_v1", Filters=item.filters(region)
                     )
-                    asked[key] = [each for page in pages for each in page["PriceList"]]
-                yield item.item, service_usd(asked[key], item)
+                    answers[key] = [each for page in pages for each in page["PriceList"]]
+                yield item.item, service_usd(answers[key], item)
         except self._errors as error:
             raise self._refused(error) from None
 
@@ -160,9 +160,9 @@ class AwsPriceList:
 
 
 class GcpPriceList:
-    """Google's billing catalog, with the application-default credentials, over its REST API.
+    """Google's billing catalog, read over its REST API with the application-default credentials.
 
-    Not by google-cloud-billing: its protobuf files and those of Pulumi's SDK both define google.rpc.Status, and no process can load both.
+    google-cloud-billing cannot be used: its protobuf files and Pulumi's SDK both define google.rpc.Status, and no process can load both.
     """
 
     name: ClassVar[str] = "Google Cloud"
@@ -179,11 +179,11 @@ class GcpPriceList:
         _SERVICES: "Google Cloud Billing Catalog API, SKUs of Compute Engine: a GiB and month of disks",
     }
 
-    def __init__(self, told: Told) -> None:
+    def __init__(self, report: Report) -> None:
         auth = library("google.auth", "prices-gcp")
         transport = library("google.auth.transport.requests", "prices-gcp")
         errors = (auth.exceptions.GoogleAuthError, importlib.import_module("requests").RequestException, MalformedCatalogError)
-        told("asking Google for the SKUs of Compute Engine")
+        report("asking Google for the SKUs of Compute Engine")
         try:
             credentials, _ = auth.default(scopes=[_BILLING_SCOPE])
             session = transport.AuthorizedSession(credentials)
@@ -206,11 +206,11 @@ class GcpPriceList:
 
 
 def _catalog_pages(session: Any) -> Iterator[dict[str, Any]]:
-    """The pages of the SKUs of Compute Engine."""
+    """Yield the pages of Compute Engine's SKUs."""
     token = ""
     while True:
-        asked = {"pageSize": _SKUS_OF_A_PAGE, "currencyCode": "USD", "pageToken": token}
-        response = session.get(f"https://cloudbilling.googleapis.com/v1/{COMPUTE_ENGINE}/skus", params=asked, timeout=_SECONDS)
+        query = {"pageSize": _SKUS_OF_A_PAGE, "currencyCode": "USD", "pageToken": token}
+        response = session.get(f"https://cloudbilling.googleapis.com/v1/{COMPUTE_ENGINE}/skus", params=query, timeout=_SECONDS)
         response.raise_for_status()
         page: Any = response.json()
         if not isinstance(page, dict):
@@ -223,9 +223,9 @@ def _catalog_pages(session: Any) -> Iterator[dict[str, Any]]:
 
 
 def refused(whom: str, what: str, error: Exception, remedy: str) -> ExplainedError:
-    """A cloud that did not answer. Of its error the kind alone: the text may quote an account or a key."""
+    """Return an error for a cloud that did not answer. Only the kind of its error is shown: the text may quote an account or a key."""
     response: Any = getattr(error, "response", None)
-    # AWS' errors hold the reply as a mapping, those of requests as an object.
+    # AWS' errors have the reply as a mapping, those of requests as an object.
     status = getattr(response, "status_code", None)
     code = f"HTTP {status}" if status else _aws_code(response)
     return ExplainedError(f"{whom} did not answer with {what}: {code or type(error).__name__}.", remedy)

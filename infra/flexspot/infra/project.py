@@ -1,6 +1,6 @@
 """The project that a command works on: the folder of the nearest Pulumi.yaml, here or above, as Pulumi itself finds it.
 
-And its stack files without their secrets, for runs that are to know none.
+Also its stack files without their secrets, for runs that must not read them.
 """
 
 from __future__ import annotations
@@ -15,42 +15,44 @@ import yaml
 from flexspot.capacity.values.errors import ExitCode, ExplainedError, nearest
 
 FILE = "Pulumi.yaml"
-"""What makes a folder a project."""
+"""The file that makes a folder a project."""
 
 STACK_CONFIG_DIR = "stackConfigDir"
-"""The key of that file that says where the stack files are."""
+"""The key in that file with the folder of the stack files."""
 
 
 @dataclass(frozen=True)
 class Project:
-    """A folder with a Pulumi.yaml. `content` is what that file says, `name` is part of each resource's URN and of where state is."""
+    """A folder with a Pulumi.yaml."""
 
     folder: Path
     name: str
+    """Part of each resource's URN and of the path of the state."""
     content: dict[str, Any]
+    """Content of Pulumi.yaml."""
 
     @property
     def stacks(self) -> Path:
-        """Where its stack files are: `stackConfigDir` of Pulumi.yaml, the project's folder where that names none."""
+        """Folder of its stack files: `stackConfigDir` of Pulumi.yaml, by default the project's folder."""
         return self.folder / str(self.content.get(STACK_CONFIG_DIR) or ".")
 
     @property
     def labs(self) -> Path:
-        """Where its labs are kept."""
+        """Folder of its labs."""
         return self.folder / ".lab"
 
     @property
     def tools(self) -> Path:
-        """Where links to the built programs are, which themselves are in the user's cache folder."""
+        """Folder with links to the built programs. The programs themselves are in the user's cache folder."""
         return self.folder / ".tools"
 
     def stack_names(self) -> list[str]:
-        """The stacks that have a file."""
+        """Return the names of the stacks that have a file."""
         return sorted(each.stem.removeprefix("Pulumi.") for each in self.stacks.glob("Pulumi.*.yaml"))
 
     def stack_file(self, stack: str) -> Path:
-        """The file of a stack. Raises ExplainedError for one that is not there."""
-        # Looked for by its name among those that are there: a name is no path.
+        """Return the file of a stack. Raises ExplainedError if it does not exist."""
+        # Only existing names are accepted, so that a name cannot be a path.
         if stack not in self.stack_names():
             known = nearest(stack, self.stack_names())
             raise ExplainedError(f"there is no stack {stack}.", f"{known}, in {self._stacks_in_words}.", exit_code=ExitCode.BAD_USAGE)
@@ -61,12 +63,12 @@ class Project:
         return "the project's folder" if self.stacks == self.folder else self.shown(self.stacks)
 
     def shown(self, path: Path) -> str:
-        """A path as the project's people write it: from the project's folder."""
+        """Return a path relative to the project's folder, or as it is if it is outside."""
         return str(path.relative_to(self.folder)) if path.is_relative_to(self.folder) else str(path)
 
 
 def here() -> Path:
-    """The current folder. Raises ExplainedError (bad usage) where somebody has deleted it."""
+    """Return the current folder. Raises ExplainedError (bad usage) if it has been deleted."""
     try:
         return Path.cwd()
     except OSError as error:
@@ -75,18 +77,18 @@ def here() -> Path:
 
 
 def from_the_root(path: Path) -> Path:
-    """`path` from the root, by its words alone: no link is followed, so that none can lead in a circle. Raises what `here` does."""
+    """Return `path` as a normalized absolute path without following links, so that a cycle of links does no harm. Raises as `here` does."""
     return Path(os.path.normpath(path if path.is_absolute() else here() / path))
 
 
 def project_here(start: Path | None = None) -> Project:
-    """The project of the current folder, or of `start`. Raises ExplainedError (bad usage) where there is none, or its file is broken."""
-    begun = here() if start is None else start.resolve()
-    for folder in (begun, *begun.parents):
+    """Return the project of the current folder or of `start`. Raises ExplainedError (bad usage) if there is none or its file is broken."""
+    begin = here() if start is None else start.resolve()
+    for folder in (begin, *begin.parents):
         if (folder / FILE).is_file():
             return _read(folder)
     raise ExplainedError(
-        f"{begun} is not in a project: neither it nor a folder above it has a {FILE}.",
+        f"{begin} is not in a project: neither it nor a folder above it has a {FILE}.",
         "go to the folder of a project, or create one with `flexspot init`.",
         exit_code=ExitCode.BAD_USAGE,
     )
@@ -114,26 +116,26 @@ def _broken(path: Path, what: str, *evidence: str) -> ExplainedError:
     return ExplainedError(f"{path} cannot be used: {what}.", remedy, exit_code=ExitCode.BAD_USAGE, evidence=evidence)
 
 
-STAND_IN = "(a secret, which an offline preview is not told)"
-"""What stands in the place of a secret's value."""
+STAND_IN = "(a secret, which an offline preview does not read)"
+"""Placeholder for the value of a secret."""
 
 _ENCRYPTION = ("encryptionsalt", "encryptedkey", "secretsprovider")
-"""What a stack file says of how its secrets are encrypted (pulumi/pulumi, sdk/go/common/workspace/project.go, ProjectStack)."""
+"""Keys of a stack file about the encryption of its secrets (pulumi/pulumi, sdk/go/common/workspace/project.go, ProjectStack)."""
 
 
 def without_secrets(written: str) -> tuple[str, tuple[str, ...]]:
-    """A stack file with STAND_IN for each secret and without what they are encrypted by; and the keys that have some.
+    """Return a stack file with STAND_IN for each secret and without encryption keys, and the settings that have secrets.
 
-    An engine then needs no passphrase and no key of a cloud. A file without any of it comes back as it is.
+    The engine then needs neither a passphrase nor a cloud's key. A file without secrets and encryption keys is returned unchanged.
     """
     content: dict[str, Any] = yaml.safe_load(written) or {}
     config: dict[str, Any] = content.get("config") or {}
-    told = {key: _without(value) for key, value in config.items()}
-    secret = tuple(key for key, value in config.items() if told[key] != value)
+    replaced = {key: _without(value) for key, value in config.items()}
+    secret = tuple(key for key, value in config.items() if replaced[key] != value)
     kept = {key: value for key, value in content.items() if key not in _ENCRYPTION}
     if not secret and kept == content:
         return written, ()
-    return yaml.safe_dump(kept | {"config": told}, sort_keys=False), secret
+    return yaml.safe_dump(kept | {"config": replaced}, sort_keys=False), secret
 
 
 def _without(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What becomes of a submission when somebody else is quicker, or the server refuses half of it; on a server in memory."""
+"""Submissions while another user is faster, or while the server refuses a part. The server is in memory."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SCRIPT = Script("train.py", "print('mine')")
 
 @dataclass(frozen=True)
 class Memory(TeamCluster):
-    """Objects by kind and name, each with a uid of its own; `refuse` says which creations end in what."""
+    """Objects by kind and name, each with a unique uid. `refuse` decides which creations fail."""
 
     held: dict[str, dict[str, Any]] = field(default_factory=lambda: {kind: {} for kind in (JOB, JOB_SET, MAP, POD, WORKLOAD)})
     refuse: list[Callable[[Any, bool], ApiException | None]] = field(default_factory=list)
@@ -73,7 +73,7 @@ def memory() -> Memory:
     return Memory(None, "nlp")  # pyrefly: ignore[bad-argument-type] -- nothing is asked of it
 
 
-def test_a_script_belongs_to_the_job_that_has_the_name() -> None:
+def test_script_belongs_to_the_job_of_its_name() -> None:
     cluster = memory()
     cluster.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "bert-script"}, "data": {"old.py": ""}})
 
@@ -84,10 +84,10 @@ def test_a_script_belongs_to_the_job_that_has_the_name() -> None:
     assert [each["uid"] for each in sent["metadata"]["ownerReferences"]] == [cluster.held[JOB]["bert"]["metadata"]["uid"]]
 
 
-def test_who_was_slower_changes_nothing_of_what_the_other_has_submitted() -> None:
+def test_a_slower_submission_changes_nothing_of_a_faster_one() -> None:
     cluster = memory()
     submit(cluster, [job()], Script("train.py", "print('theirs')"))
-    # It was looked for before the other's was there.
+    # The slower one has looked for jobs before the faster one created its job.
     late = Memory(None, "nlp", {**cluster.held, JOB: {}}, [lambda each, _: conflict() if each["kind"] == "Job" else None])  # pyrefly: ignore[bad-argument-type] -- nothing is asked of it
 
     with pytest.raises(ExplainedError, match="it has changed in the meantime") as refused:
@@ -101,7 +101,7 @@ def conflict() -> ApiException:
     return ApiException(status=409, reason="Conflict")
 
 
-def test_an_ended_job_stays_until_the_server_would_take_the_next_one() -> None:
+def test_an_ended_job_stays_until_the_server_accepts_the_next_one() -> None:
     cluster = memory()
     cluster.create(job(**DONE))
     cluster.refuse.append(lambda _, dry_run: ApiException(status=403, reason="denied request") if dry_run else None)
@@ -114,7 +114,7 @@ def test_an_ended_job_stays_until_the_server_would_take_the_next_one() -> None:
     assert submit(cluster, [job()], SCRIPT) == ["bert"]
 
 
-def test_of_a_batch_that_is_refused_in_part_nothing_is_left() -> None:
+def test_a_batch_that_is_refused_in_part_leaves_nothing() -> None:
     cluster = memory()
     cluster.refuse.append(lambda each, _: ApiException(status=403, reason="exceeded quota") if each["metadata"]["name"] == "two" else None)
 
@@ -125,7 +125,7 @@ def test_of_a_batch_that_is_refused_in_part_nothing_is_left() -> None:
     assert not cluster.held[MAP]
 
 
-def test_a_job_that_somebody_put_in_the_place_of_the_one_that_was_seen_is_not_stopped() -> None:
+def test_a_job_that_replaced_the_listed_one_is_not_stopped() -> None:
     cluster = memory()
     cluster.create(job(**DONE))
     seen = states_of(cluster, "bert")
@@ -139,7 +139,7 @@ def test_a_job_that_somebody_put_in_the_place_of_the_one_that_was_seen_is_not_st
 
 
 @pytest.mark.parametrize(
-    "status,words,told",
+    "status,words,problem",
     [
         (403, 'jobs.batch is forbidden: User "ann" cannot create resource "jobs"', "you may not"),
         (403, 'User "system:anonymous" cannot list resource "jobs"', "the cluster does not know you"),
@@ -152,22 +152,22 @@ def test_a_job_that_somebody_put_in_the_place_of_the_one_that_was_seen_is_not_st
         (503, "etcdserver: leader changed", "the API server is busy or broken"),
     ],
 )
-def test_a_refusal_is_told_as_what_it_is(status: int, words: str, told: str) -> None:
+def test_the_message_names_the_kind_of_refusal(status: int, words: str, problem: str) -> None:
     error = ApiException(status=status, reason="")
     error.body = f'{{"message": {words!r}}}'.replace("'", '"') if '"' not in words else None
     error.reason = words
 
     found = explained(error, "bert is not submitted")
 
-    assert found.problem == f"bert is not submitted: {told}."
+    assert found.problem == f"bert is not submitted: {problem}."
     assert found.evidence == (words,)
 
 
-def test_a_server_that_is_busy_for_a_while_does_not_end_the_following(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_busy_server_does_not_end_following(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = memory()
     cluster.create(job(**DONE))
     answers = iter([503, 429, 0])
-    told: list[str] = []
+    lines: list[str] = []
     job_states = submission.job_states
     monkeypatch.setattr(submission, "_POLL_SECONDS", 0.0)
 
@@ -178,5 +178,5 @@ def test_a_server_that_is_busy_for_a_while_does_not_end_the_following(monkeypatc
 
     monkeypatch.setattr(submission, "job_states", states_after)
 
-    assert follow(cluster, "bert", told.append, told.append) is State.DONE
-    assert told == ["the jobs cannot be seen: the API server is busy or broken; looking again", "bert is done"]
+    assert follow(cluster, "bert", lines.append, lines.append) is State.DONE
+    assert lines == ["the jobs cannot be seen: the API server is busy or broken; looking again", "bert is done"]

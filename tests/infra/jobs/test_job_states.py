@@ -1,4 +1,4 @@
-"""How a job is, in one word and in the words of whoever holds it up, out of objects as Kubernetes and Kueue write them."""
+"""States of jobs and their reasons, from objects as Kubernetes and Kueue write them."""
 
 from __future__ import annotations
 
@@ -88,14 +88,14 @@ NO_IMAGE = {"containerStatuses": [{"state": {"waiting": {"reason": "ImagePullBac
         ),
     ],
 )
-def test_a_job_is_in_one_state_and_says_why(one: Object, of_kueue: list[Object], pods: list[Object], state: State, why: str) -> None:
+def test_a_job_has_one_state_and_its_reason(one: Object, of_kueue: list[Object], pods: list[Object], state: State, why: str) -> None:
     [found] = states([one], of_kueue, pods)
 
     assert (found.state, found.why.startswith(why), bool(found.why)) == (state, True, bool(why))
     assert (found.work, found.workload_class, found.of, found.gpus) == ("bert", "training", 2, 16)
 
 
-def test_what_a_workload_or_a_pod_of_another_job_says_is_not_its_own() -> None:
+def test_workloads_and_pods_of_other_jobs_are_ignored() -> None:
     other = pending(**NO_NODE)
     other["metadata"]["labels"] = {"batch.kubernetes.io/job-name": "berta"}
 
@@ -131,7 +131,7 @@ def ready(number: int) -> Object:
     }
 
 
-def test_a_jobset_stands_for_the_jobs_that_it_makes() -> None:
+def test_a_jobset_represents_the_jobs_that_it_creates() -> None:
     made = job("gang-pods-0", uid="u3")
     made["metadata"]["ownerReferences"] = [{"kind": "JobSet", "uid": "u4"}]
 
@@ -140,7 +140,7 @@ def test_a_jobset_stands_for_the_jobs_that_it_makes() -> None:
     assert (found.name, found.kind, found.state, found.gpus) == ("gang", "JobSet", State.DONE, 16)
 
 
-def test_a_jobset_runs_when_its_pods_are_ready_whatever_number_of_jobs_it_says_is() -> None:
+def test_a_jobset_runs_when_its_pods_are_ready_whatever_its_job_count() -> None:
     status = {"replicatedJobsStatus": [{"name": "pods", "ready": 1, "active": 1}]}
 
     [runs] = states([gang(part(2), part(), **status)], [], map(ready, range(6)))
@@ -150,7 +150,7 @@ def test_a_jobset_runs_when_its_pods_are_ready_whatever_number_of_jobs_it_says_i
     assert (starts.state, starts.pods) == (State.STARTING, 0)
 
 
-def test_a_set_that_was_told_to_stop_is_stopping_while_its_jobs_are_active_and_one_without_jobs_is_no_fault() -> None:
+def test_a_suspended_jobset_is_stopping_while_jobs_are_active_and_may_have_no_jobs() -> None:
     stopped = gang(part(), replicatedJobsStatus=[{"name": "pods", "active": 1}])
     stopped["spec"]["suspend"] = True
 
@@ -161,7 +161,7 @@ def test_a_set_that_was_told_to_stop_is_stopping_while_its_jobs_are_active_and_o
     assert (empty.of, empty.gpus) == (0, 0)
 
 
-def test_pods_of_an_earlier_job_of_the_name_are_not_its_own() -> None:
+def test_pods_of_an_earlier_job_of_the_same_name_are_ignored() -> None:
     earlier, own = ({**pending(**NO_NODE)} for _ in range(2))
     earlier["metadata"] = {**earlier["metadata"], "ownerReferences": [{"kind": "Job", "uid": "u0"}]}
     own["metadata"] = {**own["metadata"], "ownerReferences": [{"kind": "Job", "uid": "u1"}]}

@@ -1,4 +1,4 @@
-"""What becomes of a script or a command, and of a pod's output, before and after the API server."""
+"""Scripts and commands before their submission, and pods' output after it."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ TRAIN = Script("train.py", "pass")
         ([f"{'long' * 20}.py"], "long" * 10),
     ],
 )
-def test_the_same_command_gives_the_same_name_by_which_it_resumes(command: list[str], name: str) -> None:
+def test_the_same_command_has_the_same_name_and_resumes(command: list[str], name: str) -> None:
     assert name_for(command) == name
 
 
-def test_a_script_of_this_machine_is_sent_and_a_command_of_the_image_is_not(tmp_path: Path) -> None:
+def test_a_local_script_is_sent_and_a_command_of_the_image_is_not(tmp_path: Path) -> None:
     script = tmp_path / "train.py"
     script.write_text("pass")
 
@@ -51,18 +51,18 @@ def test_a_script_of_this_machine_is_sent_and_a_command_of_the_image_is_not(tmp_
 
 
 @pytest.mark.parametrize(
-    "name,content,told",
+    "name,content,problem",
     [
         ("my train.py", b"pass", "is not a name under which a script can be sent"),
         ("train.py", b"\xff\xfe", "cannot be read as text"),
     ],
 )
-def test_a_script_that_no_configmap_can_hold_is_told_before_anything_is_asked_for(
-    name: str, content: bytes, told: str, tmp_path: Path
+def test_a_script_that_does_not_fit_a_configmap_is_refused_before_any_request(
+    name: str, content: bytes, problem: str, tmp_path: Path
 ) -> None:
     (tmp_path / name).write_bytes(content)
 
-    with pytest.raises(ExplainedError, match=told):
+    with pytest.raises(ExplainedError, match=problem):
         script_of([str(tmp_path / name)])
     (tmp_path / "folder.py").mkdir()
     with pytest.raises(ExplainedError, match=r"folder\.py is a folder"):
@@ -83,17 +83,17 @@ def test_a_script_that_no_configmap_can_hold_is_told_before_anything_is_asked_fo
         ("queued-job", {"gpus": 8, "launcher": "jax"}, TRAIN, "jax"),
     ],
 )
-def test_a_script_is_started_by_the_launcher_that_was_asked_for_and_several_ranks_by_that_of_ranks(
+def test_a_script_uses_the_requested_launcher_and_several_ranks_the_rank_launcher(
     kind: str, asked: dict[str, Any], script: Script, launcher: str | None
 ) -> None:
     fields = with_script(kind, {"name": "bert", **asked}, script, ["1"])
 
     assert fields.get("launcher") == launcher
-    # What starts it is said in one place, for this command as for any.
+    # The launcher is prepended elsewhere, as to any command.
     assert fields["command"] == command_of(script, ["1"]) == [script.interpreter, f"/opt/flexspot/{script.name}", "1"]
 
 
-def test_a_script_is_mounted_beside_volumes_of_ones_own_and_what_is_none_is_left_to_be_told() -> None:
+def test_a_script_is_mounted_next_to_own_volumes_and_wrong_types_are_left_for_the_check() -> None:
     script = TRAIN
     own = {"/data": {"claim": "corpus"}}
 
@@ -104,12 +104,12 @@ def test_a_script_is_mounted_beside_volumes_of_ones_own_and_what_is_none_is_left
     assert with_script("queued-job", {"name": "bert", "gpus": 8}, script, [])["command"] == ["python", "/opt/flexspot/train.py"]
     with pytest.raises(ExplainedError, match="volumes has something at /opt/flexspot"):
         with_script("queued-job", {"name": "bert", "volumes": {"/opt/flexspot": {"claim": "x"}}}, script, [])
-    # As --set gpus=two and --set volumes=corpus give them.
+    # As from --set gpus=two and --set volumes=corpus.
     wrong = with_script("checkpointed-job", {"name": "bert", "gpus": "two", "volumes": "corpus"}, script, [])
     assert (wrong["gpus"], wrong["volumes"]) == ("two", "corpus")
 
 
-def test_lines_that_were_shown_are_not_shown_again_and_none_of_the_same_moment_is_lost() -> None:
+def test_each_line_is_shown_once_and_none_of_the_same_moment_is_lost() -> None:
     tail = LogTail(TeamCluster(KubeAccess(ApiClient(Configuration())), "nlp"), "bert-0")
 
     assert tail.unseen("T1 a\nT2 b\nT2 c\n") == ["a", "b", "c"]

@@ -42,17 +42,17 @@ gcp.container.NodePool(
 
 
 class Project:
-    """A repository whose branch `main` has a project for GKE, with one pool of its own beside the platform."""
+    """A repository whose branch `main` has a project for GKE, with one own pool in addition to the platform."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         init(folder, *GKE)
-        # Two stacks show what three do.
+        # Two stacks test the same as three.
         (folder / "stacks" / "Pulumi.prod.yaml").unlink()
         program = folder / "__main__.py"
         program.write_text(program.read_text() + OWN_POOL)
         self.git("init", "-q", "-b", "main")
-        # The link to the environment of these tests is no file of the project.
+        # The link to the environment of these tests is not a file of the project.
         (folder / ".git" / "info" / "exclude").write_text(".venv\n")
         self.git("add", "-A")
         self.git("commit", "-q", "-m", "the platform")
@@ -61,7 +61,7 @@ class Project:
         return git(self.folder, *arguments)
 
     def pull_request(self, name: str, path: str, change: Callable[[str], str]) -> str:
-        """A branch from main with one file changed; the name of the branch."""
+        """Create a branch from main with one changed file, and return its name."""
         self.git("checkout", "-q", "-b", name, "main")
         written = (self.folder / path).read_text()
         assert change(written) != written, "the change changes nothing"
@@ -71,14 +71,14 @@ class Project:
         return name
 
     def review(self, branch: str, form: str = "json") -> tuple[int, str, str]:
-        """The exit code, what is printed, and what is told of the progress."""
+        """Return the exit code, the output and the progress messages."""
         done = command_line.flexspot("review", "--base", "main", "--head", branch, "--format", form, folder=self.folder)
         return done.returncode, done.stdout, done.stderr
 
     def reviewed(self, branch: str) -> tuple[int, dict[str, Any]]:
-        code, told, progress = self.review(branch)
-        assert told, progress
-        return code, json.loads(told)
+        code, report, progress = self.review(branch)
+        assert report, progress
+        return code, json.loads(report)
 
 
 @pytest.fixture(scope="module")
@@ -89,8 +89,8 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
 DEV = "stacks/Pulumi.dev.yaml"
 
 
-def test_a_quota_that_changes_means_its_stack_alone(project: Project) -> None:
-    """Its pool is renamed, too: it is another pool, and what goes is said."""
+def test_a_changed_quota_affects_only_its_stack(project: Project) -> None:
+    """The pool is renamed, too: it is a new pool, and the deletion of the old one is reported."""
     changes = {"max_nodes: 4": "max_nodes: 3", "l4-spot: 4": "l4-spot: 3", "l4-spot": "l4-cheap"}
 
     def smaller(text: str) -> str:
@@ -98,11 +98,11 @@ def test_a_quota_that_changes_means_its_stack_alone(project: Project) -> None:
             text = text.replace(before, after)
         return text
 
-    code, told = project.reviewed(project.pull_request("quota", DEV, smaller))
+    code, report = project.reviewed(project.pull_request("quota", DEV, smaller))
 
-    assert code == 0, told
-    assert told["unchanged"] == ["local"]
-    (stack,) = told["stacks"]
+    assert code == 0, report
+    assert report["unchanged"] == ["local"]
+    (stack,) = report["stacks"]
     becomes = {each["name"]: each["becomes"] for each in stack["resources"] if each["type"] == "gcp:container/nodePool:NodePool"}
     assert becomes == {"l4-spot-node-pool": "deleted", "l4-cheap-node-pool": "created"}
     assert any(each["type"].endswith("ClusterQueue") and each["becomes"] == "changed" for each in stack["resources"])
@@ -111,25 +111,25 @@ def test_a_quota_that_changes_means_its_stack_alone(project: Project) -> None:
     assert stack["verdicts"] == {"new": [], "fixed": []}
 
 
-def test_a_pool_that_costs_much_is_refused_by_the_budget_and_its_cost_is_told(project: Project) -> None:
+def test_an_expensive_pool_is_refused_by_the_budget_and_its_cost_is_reported(project: Project) -> None:
     more = "      - {name: h100, machine: a3-highgpu-8g, capacity_type: spot, max_nodes: 40, serves: [training]}\n"
-    code, told = project.reviewed(project.pull_request("dear", DEV, lambda text: text.replace("    pools:\n", "    pools:\n" + more)))
+    code, report = project.reviewed(project.pull_request("dear", DEV, lambda text: text.replace("    pools:\n", "    pools:\n" + more)))
 
     assert code == 1
-    (stack,) = told["stacks"]
+    (stack,) = report["stacks"]
     assert "budget-exceeded" in {each["policy"] for each in stack["verdicts"]["new"]}
     assert float(stack["cost"]["difference"]["worst_case_usd"]) > 100_000
     assert {each["name"] for each in stack["resources"] if each["becomes"] == "created"} >= {"h100-node-pool"}
 
 
-@pytest.mark.nightly(held_by="test_a_pool_that_costs_much_is_refused_by_the_budget_and_its_cost_is_told")
-def test_a_taint_that_is_taken_away_is_a_new_verdict_and_refuses_every_stack_of_the_program(project: Project) -> None:
+@pytest.mark.nightly(held_by="test_an_expensive_pool_is_refused_by_the_budget_and_its_cost_is_reported")
+def test_a_removed_taint_is_a_new_verdict_and_refuses_every_stack_of_the_program(project: Project) -> None:
     branch = project.pull_request("untainted", "__main__.py", lambda text: text.replace('        "taints": taints,\n', ""))
-    code, told = project.reviewed(branch)
+    code, report = project.reviewed(branch)
 
     assert code == 1
-    assert set(told["refused"]) >= {"dev", "local"}
-    for stack in told["stacks"]:
+    assert set(report["refused"]) >= {"dev", "local"}
+    for stack in report["stacks"]:
         found = {(each["policy"], each["urn"].rpartition("::")[2]) for each in stack["verdicts"]["new"] if each["mandatory"]}
         assert found == {("gpu-pool-without-taint", "own-gpus"), ("spot-pool-without-taint", "own-gpus")}
         assert [(each["name"], each["becomes"]) for each in stack["resources"]] == [("own-gpus", "changed")]
@@ -137,10 +137,10 @@ def test_a_taint_that_is_taken_away_is_a_new_verdict_and_refuses_every_stack_of_
 
 def test_a_comment_changes_nothing_and_nothing_is_previewed_for_it(project: Project) -> None:
     branch = project.pull_request("comment", DEV, lambda text: f"# For whom: research.\n{text}")
-    code, told, progress = project.review(branch)
+    code, report, progress = project.review(branch)
 
     assert code == 0
-    assert json.loads(told)["stacks"] == []
+    assert json.loads(report)["stacks"] == []
     assert "0 of 2 stacks may be another" in progress
 
 

@@ -1,4 +1,4 @@
-"""What becomes of resources between two plan files, by the providers' own rules of what a change of inputs means."""
+"""Changes of resources between two plan files, by the providers' own rules about changed inputs."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ def changes(base: list[dict[str, Any]], head: list[dict[str, Any]]) -> dict[str,
     return {each.name: (each.becomes.value, each.paths) for each in resource_changes(base, head, ask_providers, UNKNOWN)}
 
 
-def test_resources_are_made_and_go() -> None:
+def test_resources_are_created_and_deleted() -> None:
     assert changes([resource(NETWORK, "old")], [resource(NETWORK, "new")]) == {"old": ("deleted", ()), "new": ("created", ())}
 
 
-def test_a_provider_says_whether_a_change_takes_another_resource() -> None:
+def test_the_provider_decides_whether_a_change_replaces_a_resource() -> None:
     base = [resource(NETWORK, "vpc", name="a", routingMode="REGIONAL"), resource(POOL, "spot", maxPodsPerNode=32)]
     head = [resource(NETWORK, "vpc", name="a", routingMode="GLOBAL"), resource(POOL, "spot", maxPodsPerNode=64)]
 
     assert changes(base, head) == {"spot": ("replaced", ("maxPodsPerNode",)), "vpc": ("changed", ("routingMode",))}
 
 
-def test_what_goes_stands_first() -> None:
+def test_deletions_come_first() -> None:
     base = [resource(NETWORK, "a", routingMode="REGIONAL"), resource(NETWORK, "z")]
     head = [resource(NETWORK, "a", routingMode="GLOBAL"), resource(NETWORK, "b")]
 
@@ -51,20 +51,20 @@ def test_a_kubernetes_object_of_another_name_is_another_object() -> None:
 
 
 @pytest.mark.parametrize("inputs", [{"network": {"$unknown": True}}, {"nodeConfig": {"tags": ["a", {"$unknown": True}]}}])
-def test_what_neither_preview_knows_is_taken_for_the_same(inputs: dict[str, Any]) -> None:
+def test_a_value_that_neither_preview_knows_counts_as_unchanged(inputs: dict[str, Any]) -> None:
     assert changes([resource(POOL, "spot", **inputs)], [resource(POOL, "spot", **inputs, initialNodeCount=1)]) == {
         "spot": ("replaced", ("initialNodeCount",))
     }
 
 
-def test_what_only_one_of_them_knows_is_another_value() -> None:
+def test_a_value_that_only_one_preview_knows_counts_as_changed() -> None:
     base, head = [resource(POOL, "spot", cluster={"$unknown": True})], [resource(POOL, "spot", cluster="literal")]
 
     assert changes(base, head) == {"spot": ("replaced", ("cluster",))}
     assert changes(head, base) == {"spot": ("replaced", ("cluster",))}
 
 
-def test_components_are_not_told_but_what_is_in_them() -> None:
+def test_components_are_not_reported_but_their_children_are() -> None:
     component = resource("flexspot:index:GkeNodePool", "spot", custom=False, maxNodes=1)
     other = component | {"inputs": {"maxNodes": 2}}
     without = {key: value for key, value in component.items() if key != "custom"}
@@ -73,7 +73,7 @@ def test_components_are_not_told_but_what_is_in_them() -> None:
     assert changes([without], []) == {}
 
 
-def test_rules_of_clouds_see_the_engines_own_mark_of_what_is_not_known() -> None:
+def test_rules_of_clouds_see_the_engines_marker_of_unknown_values() -> None:
     assert as_the_engine_marks({"a": [{"$unknown": True}], "b": {"$secret": True}}) == {
         "a": ["04da6b54-80e4-46f7-96ec-b56ff0331ba9"],
         "b": {"$secret": True},

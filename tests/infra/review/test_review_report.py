@@ -1,4 +1,4 @@
-"""What is printed of a review: names and messages that somebody wrote are shown, and command nothing."""
+"""Reports of a review. Names and messages from users are shown without effect as markup or control characters."""
 
 from __future__ import annotations
 
@@ -31,30 +31,30 @@ def reviewed(*stacks: StackReview, untouched: tuple[str, ...] = ("dev-gke",)) ->
     return Review("3cbc82280", "the files here", stacks, dict.fromkeys(untouched))
 
 
-def test_the_comment_says_what_goes_and_why_and_what_is_new() -> None:
-    told = review_markdown(reviewed(review_of("h100")))
+def test_the_comment_names_deletions_their_reasons_and_new_verdicts() -> None:
+    report = review_markdown(reviewed(review_of("h100")))
 
-    assert told.startswith(f"{MARKER}\n### Flexspot: ")
-    assert "pool h100 is deleted and made anew, with its nodes and what runs on them, because gpus&#95;per&#95;node changes" in told
-    assert "🔴 new: gpu-pool-without-taint, NodePool h100: the pool has no taint" in told
-    assert "Unchanged: <code>dev-gke</code>." in told
+    assert report.startswith(f"{MARKER}\n### Flexspot: ")
+    assert "pool h100 is deleted and made anew, with its nodes and what runs on them, because gpus&#95;per&#95;node changes" in report
+    assert "🔴 new: gpu-pool-without-taint, NodePool h100: the pool has no taint" in report
+    assert "Unchanged: <code>dev-gke</code>." in report
 
 
 def test_names_and_messages_stay_text_in_the_comment() -> None:
-    told = review_markdown(reviewed(review_of(HOSTILE, HOSTILE, head=StackPreview(None, (HOSTILE,)))))
+    report = review_markdown(reviewed(review_of(HOSTILE, HOSTILE, head=StackPreview(None, (HOSTILE,)))))
     ours = {"code", "/code", "details", "/details", "summary", "/summary", "sub", "/sub", "!-- flexspot review --"}
 
-    assert set(re.findall(r"<([^>]*)>", told)) <= ours
-    assert told.count("<details>") == told.count("</details>")
-    assert "@" not in told
-    assert "](" not in told
-    assert "\x1b" not in told
-    assert [line for line in told.splitlines() if line.startswith("#")] == [told.splitlines()[1]]
-    rows = [line for line in told.splitlines() if line.startswith("| replaced")]
+    assert set(re.findall(r"<([^>]*)>", report)) <= ours
+    assert report.count("<details>") == report.count("</details>")
+    assert "@" not in report
+    assert "](" not in report
+    assert "\x1b" not in report
+    assert [line for line in report.splitlines() if line.startswith("#")] == [report.splitlines()[1]]
+    rows = [line for line in report.splitlines() if line.startswith("| replaced")]
     assert [row.count("|") for row in rows] == [5], "a bar in a name would be another column"
 
 
-def test_a_terminal_is_told_what_it_would_obey(capsys: pytest.CaptureFixture[str]) -> None:
+def test_control_characters_are_escaped_on_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     show_review(reviewed(review_of(HOSTILE, HOSTILE)))
 
     assert "\x1b" not in capsys.readouterr().out
@@ -66,35 +66,35 @@ def many() -> Iterator[StackReview]:
         yield replace(review_of("h100"), stack=f"stack-{number}", changes=changes)
 
 
-def test_a_comment_is_never_longer_than_github_takes_and_names_every_stack() -> None:
-    told = review_markdown(reviewed(*many()))
+def test_a_comment_fits_into_githubs_limit_and_names_every_stack() -> None:
+    report = review_markdown(reviewed(*many()))
 
-    assert len(told) < 65_536
-    assert all(f"<code>stack-{number}</code>" in told for number in range(30))
+    assert len(report) < 65_536
+    assert all(f"<code>stack-{number}</code>" in report for number in range(30))
 
 
 @pytest.fixture(scope="module")
 def costs() -> dict[str, PlanCost | None]:
-    """Of the shipped stacks."""
+    """Return the costs of the shipped stacks."""
     return {path.name.split(".")[1]: cost_of_untouched(path) for path in sorted(STACKS.glob("Pulumi.*.yaml"))}
 
 
 def expected_of(cost: PlanCost | None) -> Decimal:
-    """The sum of the lines, each in cents as they are shown."""
+    """Return the sum of the lines, each rounded to cents as shown."""
     assert cost is not None
     return sum((line.figures.expected_usd for line in cost.lines if line.figures is not None), start=Decimal(0)).quantize(Decimal("0.01"))
 
 
-def test_the_heading_has_one_total_over_all_stacks_and_says_what_is_not_in_it(costs: dict[str, PlanCost | None]) -> None:
+def test_the_heading_has_one_total_over_all_stacks_and_names_missing_ones(costs: dict[str, PlanCost | None]) -> None:
     gke = review_of("h100", stack="dev-gke", head=StackPreview(Path("plan")), cost=costs["dev-gke"])
     review = Review("base", "head", (gke,), {"dev-eks": costs["dev-eks"], "local": costs["local"]}, ("prod-eks",))
     least = Decimal(json.loads(review_json(review))["expected_usd"])
 
     assert costs["local"] is None
     assert least.quantize(Decimal("0.01")) == expected_of(costs["dev-gke"]) + expected_of(costs["dev-eks"])
-    told = review_markdown(review)
-    assert f"| all stacks | | | | | | at least {least:,.2f} |" in told
-    assert "may differ. Not in the sum: prod-eks. " in told
+    report = review_markdown(review)
+    assert f"| all stacks | | | | | | at least {least:,.2f} |" in report
+    assert "may differ. Not in the sum: prod-eks. " in report
     assert json.loads(review_json(review))["expected_usd_without"] == ["prod-eks"]
 
 
@@ -103,7 +103,7 @@ def test_the_heading_has_one_total_over_all_stacks_and_says_what_is_not_in_it(co
     [({"base": None, "cost": True, "head": StackPreview(Path("plan"))}, 1), ({"head": None, "former": True}, -1)],
     ids=["a new stack", "one that leaves"],
 )
-def test_what_comes_and_goes_costs_more_and_less(changed: dict[str, Any], sign: int, costs: dict[str, PlanCost | None]) -> None:
+def test_a_new_stack_costs_more_and_a_removed_one_less(changed: dict[str, Any], sign: int, costs: dict[str, PlanCost | None]) -> None:
     more: dict[str, Any] = {name: costs["dev-eks"] if value is True else value for name, value in changed.items()}
     review = reviewed(replace(review_of("h100"), **more), untouched=())
 
@@ -111,7 +111,7 @@ def test_what_comes_and_goes_costs_more_and_less(changed: dict[str, Any], sign: 
     assert f"{sign * expected_of(costs['dev-eks']):+,.2f} USD a month" in review_markdown(review).splitlines()[1]
 
 
-def test_a_stack_says_what_depends_on_use_which_prices_nobody_checked_and_what_is_in_no_sum(costs: dict[str, PlanCost | None]) -> None:
+def test_a_stack_lists_costs_by_use_unverified_prices_and_costs_outside_of_sums(costs: dict[str, PlanCost | None]) -> None:
     cost = costs["dev-eks"]
     assert cost is not None
     first, *others = cost.lines
@@ -119,11 +119,11 @@ def test_a_stack_says_what_depends_on_use_which_prices_nobody_checked_and_what_i
     guessed = replace(cost, lines=lines, notes=("the use names class trainig",))
     review = reviewed(review_of("h100", stack="dev-eks", head=StackPreview(Path("plan")), cost=guessed), untouched=())
 
-    told = review_markdown(review)
-    assert re.search(r"- a month, by use: [\d,.]+ \+\? with nothing running, [\d,.]+ \+\? expected, [\d,.]+ \+\? at worst", told)
-    assert "<summary>2 not in the sums</summary>" in told
-    assert "Spot price of p9" in told
-    assert "(?)" in told
+    report = review_markdown(review)
+    assert re.search(r"- a month, by use: [\d,.]+ \+\? with nothing running, [\d,.]+ \+\? expected, [\d,.]+ \+\? at worst", report)
+    assert "<summary>2 not in the sums</summary>" in report
+    assert "Spot price of p9" in report
+    assert "(?)" in report
     checked = tuple(replace(line, prices=tuple(replace(price, verified=True) for price in line.prices)) for line in cost.lines)
     fine = reviewed(review_of("h100", head=StackPreview(Path("plan")), cost=replace(cost, lines=checked)), untouched=())
     assert "(?)" not in review_markdown(fine)
@@ -132,18 +132,18 @@ def test_a_stack_says_what_depends_on_use_which_prices_nobody_checked_and_what_i
     assert Decimal(stack["idle_usd"]) <= Decimal(stack["expected_usd"]) <= Decimal(stack["worst_case_usd"])
 
 
-def test_nothing_to_say_is_one_line() -> None:
-    told = review_markdown(reviewed(untouched=("dev-gke", "prod-gke")))
+def test_a_review_without_changes_is_one_line() -> None:
+    report = review_markdown(reviewed(untouched=("dev-gke", "prod-gke")))
 
-    assert told.splitlines()[1] == "### Flexspot: no stack changes"
-    assert "Unchanged: <code>dev-gke</code>, <code>prod-gke</code>." in told
+    assert report.splitlines()[1] == "### Flexspot: no stack changes"
+    assert "Unchanged: <code>dev-gke</code>, <code>prod-gke</code>." in report
 
 
 def test_programs_get_everything_as_json() -> None:
-    told = json.loads(review_json(reviewed(review_of("h100"))))
+    report = json.loads(review_json(reviewed(review_of("h100"))))
 
-    assert told["unchanged"] == ["dev-gke"]
-    stack = told["stacks"][0]
+    assert report["unchanged"] == ["dev-gke"]
+    stack = report["stacks"][0]
     assert stack["resources"] == [
         {
             "urn": POOL.format("h100"),
@@ -156,7 +156,7 @@ def test_programs_get_everything_as_json() -> None:
     assert [each["policy"] for each in stack["verdicts"]["new"]] == ["gpu-pool-without-taint"]
 
 
-def test_a_refusal_is_told_once_and_without_the_paths_of_the_machine() -> None:
+def test_a_refusal_is_reported_once_and_without_paths_of_the_machine() -> None:
     lines = (
         "error: preview of stack prod-gke did not succeed.",
         "  |     ❌ flexspot@v0.1.0 (local: /x/policies/pack)",
@@ -166,23 +166,23 @@ def test_a_refusal_is_told_once_and_without_the_paths_of_the_machine() -> None:
         "  |           it costs too much, as before",
         "what to do: fix what the policies report above; nothing that they refused was deployed.",
     )
-    told = review_markdown(reviewed(review_of("h100", head=StackPreview(None, lines))))
+    report = review_markdown(reviewed(review_of("h100", head=StackPreview(None, lines))))
 
-    assert [line for line in told.splitlines() if line.startswith("- ⛔")] == [
+    assert [line for line in report.splitlines() if line.startswith("- ⛔")] == [
         "- ⛔ refused: error: preview of stack prod-gke did not succeed.",
         "- ⛔ refused: - &#91;mandatory&#93; &#91;severity: high&#93; budget-exceeded (flexspot:index:MonthlyCost: monthly-cost)",
         "- ⛔ refused: it costs too much, as before",
         "- ⛔ refused: what to do: fix what the policies report above; nothing that they refused was deployed.",
     ]
-    assert told.count("the pool has no taint") == 1
+    assert report.count("the pool has no taint") == 1
 
 
 def test_code_scanning_gets_sarif_at_the_stacks_file() -> None:
     refused = review_of("h100", head=StackPreview(None, ("error: no such machine",)), new_verdicts=())
-    told = json.loads(review_sarif(reviewed(review_of("a"), refused), "1.2.3", {"prod-gke": "stacks/Pulumi.prod-gke.yaml"}))
+    report = json.loads(review_sarif(reviewed(review_of("a"), refused), "1.2.3", {"prod-gke": "stacks/Pulumi.prod-gke.yaml"}))
 
-    jsonschema.validate(told, SARIF)
-    results = told["runs"][0]["results"]
+    jsonschema.validate(report, SARIF)
+    results = report["runs"][0]["results"]
     assert [each["ruleId"] for each in results] == ["gpu-pool-without-taint", "stack-is-refused"]
     assert {each["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for each in results} == {"stacks/Pulumi.prod-gke.yaml"}
 
@@ -197,5 +197,5 @@ def test_code_scanning_gets_sarif_at_the_stacks_file() -> None:
         ({}, "can be deployed"),
     ],
 )
-def test_the_state_of_a_stack_is_told_in_words(changed: dict[str, Any], words: str) -> None:
+def test_the_state_of_a_stack_is_in_words(changed: dict[str, Any], words: str) -> None:
     assert json.loads(review_json(reviewed(review_of("h100", **changed))))["stacks"][0]["state"] == words

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Clone:
-    """A repository with `main` and a branch `change` from it, after which `main` has gone on."""
+    """A repository with `main` and a branch `change`. `main` has a later commit."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -44,7 +44,7 @@ def clone(tmp_path: Path) -> Clone:
     return Clone(root)
 
 
-def test_a_change_is_held_against_the_last_commit_that_both_have(clone: Clone) -> None:
+def test_a_change_is_compared_with_the_last_common_commit(clone: Clone) -> None:
     repository = repository_of(clone.root / "sub")
     head = repository.commit("change")
     base = repository.common(repository.commit("main"), head)
@@ -57,7 +57,7 @@ def test_a_change_is_held_against_the_last_commit_that_both_have(clone: Clone) -
     assert repository.files(head, clone.root.relative_to(clone.root)) == [".gitattributes", "a.yaml", "new name.yaml", "sub"]
 
 
-def test_the_files_as_they_lie_there_are_a_side_too(clone: Clone) -> None:
+def test_the_working_tree_can_be_compared(clone: Clone) -> None:
     repository = Repository(clone.root)
     (clone.root / "a.yaml").write_text("a: 9\n")
     (clone.root / "untracked.yaml").write_text("")
@@ -77,7 +77,7 @@ def test_a_copy_has_every_file_of_the_commit_and_the_repository_stays_as_it_is(c
     assert clone.git("worktree", "list").count("\n") == 0
 
 
-def test_a_link_is_no_file_whose_content_is_read(clone: Clone) -> None:
+def test_the_content_of_a_link_is_not_read(clone: Clone) -> None:
     (clone.root / "link.yaml").symlink_to("/etc/hostname")
     clone.git("add", "-A")
     clone.git("commit", "-q", "-m", "a link")
@@ -88,7 +88,7 @@ def test_a_link_is_no_file_whose_content_is_read(clone: Clone) -> None:
 
 
 @pytest.mark.parametrize("written", ["nowhere", "--output=x", "", "HEAD:a.yaml", "@{-9}"])
-def test_what_is_no_revision_is_refused_with_what_to_do(clone: Clone, written: str) -> None:
+def test_an_unknown_revision_is_refused_with_a_remedy(clone: Clone, written: str) -> None:
     with pytest.raises(ExplainedError, match="is not a revision") as refused:
         Repository(clone.root).commit(written)
 
@@ -111,7 +111,7 @@ def test_a_folder_in_no_repository_is_refused(tmp_path: Path) -> None:
         repository_of(tmp_path)
 
 
-def test_a_machine_without_git_is_told_so(clone: Clone, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_missing_git_is_reported(clone: Clone, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(ExplainedError, match="git does not run here"):
         repository_of(clone.root)

@@ -1,9 +1,9 @@
-"""`flexspot audit`: the rules, and what is paid for nothing, on a cluster that runs; it reads and writes nothing."""
+"""`flexspot audit`: rules and wasted money on a running cluster, which it only reads."""
 
 from typing import Final
 
 NEW_MINUTES: Final = 15
-"""How long a node is given to get its work, unless somebody says otherwise."""
+"""Default age in minutes below which a node without work is not idle."""
 
 MOST_MINUTES: Final = 366 * 24 * 60
-"""The longest that a node can be given: a year."""
+"""Longest such age: a year."""

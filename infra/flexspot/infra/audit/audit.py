@@ -1,4 +1,4 @@
-"""The whole of `flexspot audit` without its command line: from lists of a cluster to findings with what they cost."""
+"""`flexspot audit` without its command line: from lists of a cluster's objects to findings with their cost."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from flexspot.infra.audit.live_cluster import (
     UNTAINTED,
     Occupancy,
     as_written,
-    is_anybodys,
+    is_declared,
     is_managed,
     live_pools,
     shipped_prices,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from datetime import timedelta
 
-    from flexspot.infra.audit.cluster_lists import ClusterLists, Lack, Listed
+    from flexspot.infra.audit.cluster_lists import ClusterLists, Lack, Listing
     from flexspot.infra.audit.live_cluster import Waste
     from flexspot.policies.inventory.reading.source import ObjectSource
     from flexspot.policies.judging import Rule
@@ -40,10 +40,10 @@ if TYPE_CHECKING:
 
 
 OF_TEXTS: Final = frozenset({"unknown-field", "deprecated-kueue-api"})
-"""Rules on how an object is written: the API server has taken it, and gives it back in the version that it is asked for."""
+"""Rules about how an object is written. The API server has accepted it and returns it in the requested version."""
 
 KUEUE_ADDS: Final = frozenset({"missing-toleration"})
-"""Rules about what Kueue adds to work that it admits: of work that waits, it is not there yet."""
+"""Rules about what Kueue adds when it admits work. Pending work does not have it yet."""
 
 _SEVERITY: Final = {IDLE: Severity.HIGH, UNTAINTED: Severity.HIGH, DEAR: Severity.MEDIUM}
 _CODES: Final = {IDLE: "FLX801", UNTAINTED: "FLX802", DEAR: "FLX803"}
@@ -51,61 +51,64 @@ _CODES: Final = {IDLE: "FLX801", UNTAINTED: "FLX802", DEAR: "FLX803"}
 
 @dataclass(frozen=True)
 class Audited:
-    """One finding, with what it costs a month in US dollars as far as that is known, and whether it fails the run."""
+    """One finding of an audit."""
 
     finding: Finding
     usd_per_month: Decimal | None
+    """Its cost. None if not known."""
     binding: bool
+    """True if it fails the run."""
     nodes: tuple[str, ...] = ()
 
     @property
     def order(self) -> tuple[int, Decimal, str, str]:
-        """What to do first: the gravest, then the dearest."""
+        """Sort key: the most severe first, then the most expensive."""
         rank = GRAVEST_FIRST.index(self.finding.severity)
         return rank, -(self.usd_per_month or Decimal(0)), self.finding.code, str(self.finding.object)
 
 
 @dataclass(frozen=True)
 class AuditReport:
-    """Everything that an audit says. `told` is what was listed and what not, `managed` how many objects are the cloud's own.
-
-    `unlisted` are kinds that own rules look at and that are not listed.
-    """
+    """The result of an audit."""
 
     findings: tuple[Audited, ...]
     undecided: tuple[Finding, ...]
-    told: Listed
+    listing: Listing
+    """The parts of the cluster that were listed, and those that were not."""
     objects: int
     pods: int
     nodes: int
     gpus: int
     suppressed: int = 0
     unlisted: tuple[str, ...] = ()
+    """Kinds of own rules that an audit does not list."""
     managed: int = 0
+    """Number of objects in the cloud's own namespaces."""
     manifests: Mapping[str, dict[str, Any]] = field(default_factory=dict[str, "dict[str, Any]"])
-    """The objects that have findings, as they would be written, by identity."""
+    """Manifests of the objects with findings, by identity."""
 
     @property
     def lacking(self) -> list[Lack]:
-        """The permissions that are missing."""
-        return self.told.lacking
+        """Missing permissions."""
+        return self.listing.lacking
 
     @property
     def failed(self) -> bool:
-        """Whether a finding fails the run."""
+        """True if a finding fails the run."""
         return any(each.binding for each in self.findings)
 
 
 @dataclass
-class _Gathered:
-    """What was listed: nodes with what runs on them, and what somebody declared, as it would be written."""
+class _ListedObjects:
+    """Listed nodes with their pods, and manifests of declared objects."""
 
     occupancy: Occupancy = field(default_factory=Occupancy)
     written: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    """Manifests as users write them."""
     count: int = 0
 
     def add(self, served: dict[str, Any]) -> None:
-        """One object, as it is served. Of pods that others make nothing is kept but where they run."""
+        """Add an object as the API server returns it. Only the occupancy of pods that controllers create is kept."""
         self.count += 1
         kind = served["apiVersion"], served["kind"]
         if kind == ("v1", "Node"):
@@ -113,29 +116,29 @@ class _Gathered:
             return
         if kind == ("v1", "Pod"):
             self.occupancy.add_pod(served)
-        if is_anybodys(served):
+        if is_declared(served):
             self.written.append(as_written(served))
 
 
 def audit(lists: ClusterLists, configuration: Configuration, *, idle_after: timedelta = NEW) -> AuditReport:
-    """Judges what the cluster lists; a node may be without work for `idle_after` from when it was made.
+    """Judge the objects of a cluster. A node without work counts as idle when it is older than `idle_after`.
 
     Raises ExplainedError for a cluster that does not answer.
     """
-    gathered = _Gathered()
+    gathered = _ListedObjects()
     for each in lists.objects():
         gathered.add(each)
-    nodes, told = gathered.occupancy.settled(), lists.told
+    nodes, listing = gathered.occupancy.settled(), lists.listing
     sources = [from_manifest(each) for each in gathered.written]
-    pools = live_pools(nodes, told)
-    everything = [*sources, *_definitions(told), *pools.sources]
-    judged = judge_all(everything, _rules(configuration), configuration.running, closed=told.complete, read=pools.read)
+    pools = live_pools(nodes, listing)
+    everything = [*sources, *_definitions(listing), *pools.sources]
+    judged = judge_all(everything, _rules(configuration), configuration.running, closed=listing.complete, read=pools.read)
     findings: list[Audited] = []
     undecided: list[Finding] = []
     suppressed = managed = 0
     manifests: dict[str, dict[str, Any]] = {}
     for source, manifest, listed in zip(sources, gathered.written, judged, strict=False):
-        own = is_managed(source.identity.namespace) and source.identity.namespace not in told.namespaces
+        own = is_managed(source.identity.namespace) and source.identity.namespace not in listing.namespaces
         managed += own
         for finding in () if own else _once(listed):
             if finding.rule in KUEUE_ADDS and not _is_suspended(manifest):
@@ -147,12 +150,12 @@ def audit(lists: ClusterLists, configuration: Configuration, *, idle_after: time
                 undecided.append(finding)
             suppressed += finding.verdict is Verdict.SUPPRESSED
     if configuration.chosen is None:
-        wasted = waste_of(nodes, shipped_prices(), pods_known=told.lists_all("pods"), idle_after=idle_after)
+        wasted = waste_of(nodes, shipped_prices(), pods_known=listing.lists_all("pods"), idle_after=idle_after)
         findings += [_wasted(each, configuration) for each in wasted]
     return AuditReport(
         findings=tuple(sorted(findings, key=lambda each: each.order)),
         undecided=tuple(sorted(undecided, key=lambda each: (not is_defect(each), each.code, str(each.object)))),
-        told=told,
+        listing=listing,
         objects=gathered.count,
         pods=gathered.occupancy.pods,
         nodes=len(nodes),
@@ -171,7 +174,7 @@ def _rules(configuration: Configuration) -> tuple[Rule, ...]:
 
 
 def _unlisted(configuration: Configuration) -> tuple[str, ...]:
-    """The kinds of own rules none of which is listed, as they are written."""
+    """Return the kinds of own rules that are not listed, spelled as in the rules."""
     judging = {each.name for each in _rules(configuration)}
     kinds = {kind for rule in configuration.own if rule.name in judging for kind in rule.expressions.kinds}
     listed = [(group, kind) for group, of_group in wanted_kinds().items() for kind in of_group]
@@ -179,23 +182,23 @@ def _unlisted(configuration: Configuration) -> tuple[str, ...]:
 
 
 def _once(findings: Iterable[Finding]) -> list[Finding]:
-    """Each once, however many pod templates it is so of."""
+    """Return each finding once, even if it applies to several pod templates."""
     return list({(each.rule, each.verdict, each.message): each for each in findings}.values())
 
 
 def _is_suspended(manifest: Mapping[str, Any]) -> bool:
-    """Whether Kueue has not admitted it, so that it stands as it was written; work that nobody suspends stands so, too."""
+    """Return whether the manifest is as the user wrote it: Kueue has not admitted it, or does not manage it."""
     labels = manifest["metadata"].get("labels") or {}
     spec = manifest.get("spec") or {}
     return "kueue.x-k8s.io/queue-name" not in labels or spec.get("suspend") is not False
 
 
-def _definitions(told: Listed) -> list[ObjectSource]:
-    """The definitions that rules ask for, as far as the API server serves their groups: they themselves are large, and say no more."""
-    asked = {"autoscaling.x-k8s.io": "provisioningrequests"}
-    names = [f"{plural}.{group}" for group, plural in asked.items() if group in told.groups]
-    made = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition"}
-    return [from_manifest({**made, "metadata": {"name": name}}) for name in names]
+def _definitions(listing: Listing) -> list[ObjectSource]:
+    """Return minimal definitions of the kinds that rules require, for served API groups. The real ones are large and add nothing."""
+    plurals = {"autoscaling.x-k8s.io": "provisioningrequests"}
+    names = [f"{plural}.{group}" for group, plural in plurals.items() if group in listing.groups]
+    definition = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition"}
+    return [from_manifest({**definition, "metadata": {"name": name}}) for name in names]
 
 
 def _wasted(waste: Waste, configuration: Configuration) -> Audited:

@@ -1,4 +1,4 @@
-"""What a cluster's API server lists, page by page, with the permissions that the asker lacks."""
+"""Lists of a cluster's objects, page by page, with the permissions that are missing for some."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from flexspot.infra.kubeconfig import KubeAccess
 
 PAGE: Final = 500
-"""Objects that are asked for at once, as kubectl does."""
+"""Objects per request, as in kubectl."""
 
 _FORBIDDEN, _NOT_FOUND, _GONE = 403, 404, 410
 
-_BESIDE_WORK: Final[Mapping[str, frozenset[str]]] = {
+_OTHER_KINDS: Final[Mapping[str, frozenset[str]]] = {
     "": frozenset({"LimitRange", "Namespace", "Node", "PersistentVolumeClaim", "ResourceQuota"}),
     "autoscaling.x-k8s.io": frozenset({"ProvisioningRequest"}),
     "cloud.google.com": frozenset({"ComputeClass"}),
@@ -43,7 +43,7 @@ _BESIDE_WORK: Final[Mapping[str, frozenset[str]]] = {
     "serving.kserve.io": frozenset({"InferenceService", "LLMInferenceService"}),
     "trainer.kubeflow.org": frozenset({"TrainJob"}),
 }
-"""Kinds that rules look at. No Secret and no ConfigMap is among them."""
+"""Kinds, other than those that create pods, that rules read. They include neither Secret nor ConfigMap."""
 
 
 _NAMESPACE_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
@@ -51,8 +51,8 @@ _NAMESPACE_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
 
 def wanted_kinds() -> dict[str, set[str]]:
-    """Every kind that is listed, by API group: what rules look at, and what makes pods."""
-    found = {group: set(kinds) for group, kinds in _BESIDE_WORK.items()}
+    """Return the listed kinds by API group: those that rules read and those that create pods."""
+    found = {group: set(kinds) for group, kinds in _OTHER_KINDS.items()}
     for group, kind in POD_MAKERS:
         found.setdefault(group, set()).add(kind)
     return found
@@ -60,7 +60,7 @@ def wanted_kinds() -> dict[str, set[str]]:
 
 @dataclass(frozen=True)
 class Lack:
-    """A list that the asker may not have."""
+    """A list that the caller has no permission for."""
 
     resource: str
     namespace: str = ""
@@ -70,52 +70,52 @@ class Lack:
 
 
 @dataclass
-class Listed:
-    """What was listed. `complete` unless something was not: then what is not there may be there all the same."""
+class Listing:
+    """The parts of a cluster that were listed. Where they are not complete, a missing object may exist."""
 
     server: str
     version: str
     groups: frozenset[str] = frozenset()
     lacking: list[Lack] = field(default_factory=list[Lack])
     namespaces: tuple[str, ...] = ()
+    """Requested namespaces. Empty: all."""
 
     @property
     def complete(self) -> bool:
-        """Whether all of the cluster was listed."""
+        """True if all of the cluster was listed."""
         return not self.lacking and not self.namespaces
 
     def lists_any(self, resource: str) -> bool:
-        """Whether a resource was listed, of all namespaces or of those that were asked for."""
+        """Return whether a resource was listed, in all or in the requested namespaces."""
         return all(each.resource != resource for each in self.lacking)
 
     def lists_all(self, resource: str) -> bool:
-        """Whether all of a resource was listed."""
+        """Return whether a resource was listed in all namespaces."""
         return not self.namespaces and self.lists_any(resource)
 
 
 class ClusterLists:
-    """The lists of one cluster. `namespaces`: of these alone; of all where there are none.
+    """The lists of one cluster, restricted to `namespaces` if there are any.
 
-    What the server says is JSON: Any, from here on.
+    Answers of the server are JSON and therefore typed as Any.
     """
 
     def __init__(self, access: KubeAccess, namespaces: Sequence[str] = ()) -> None:
         self._access = access
         self._namespaces = tuple(namespaces)
-        self.told = Listed(access.server, "", namespaces=self._namespaces)
+        self.listing = Listing(access.server, "", namespaces=self._namespaces)
 
     def objects(self) -> Iterator[dict[str, Any]]:
-        """Every object of the kinds that are wanted, as it is served, one page after the other.
+        """Yield every object of the wanted kinds as the server returns it, page by page.
 
-        A list that the asker may not have is noted, and passed over. Raises ExplainedError for a cluster that does not answer, and for a
-        namespace that is not there.
+        Records forbidden lists and skips them. Raises ExplainedError for a cluster that does not answer and for an unknown namespace.
         """
         for each in self._namespaces:
             if not _NAMESPACE_NAME.fullmatch(each):
                 raise _no_namespace(each, "allowed: lower-case letters, digits and dashes, such as team-alpha.")
-        self.told.version = str(self._get("/version").get("gitVersion", ""))
+        self.listing.version = str(self._get("/version").get("gitVersion", ""))
         groups = {each["name"]: each for each in self._get("/apis").get("groups", [])}
-        self.told.groups = frozenset(groups)
+        self.listing.groups = frozenset(groups)
         for group, kinds in sorted(wanted_kinds().items()):
             paths = _paths(groups[group]) if group in groups else () if group else ("/api/v1",)
             for path, resource in self._resources(paths, kinds):
@@ -125,7 +125,7 @@ class ClusterLists:
                     yield from self._of_resource(path, resource, group)
 
     def _resources(self, paths: Sequence[str], kinds: set[str]) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Each kind of a group in the first of its versions that has it, the namespaces before all else."""
+        """Yield the path and the resource of each kind, from the first version of its group that serves it. Namespaces come first."""
         left = set(kinds)
         for path in paths:
             served = [each for each in self._get(path).get("resources", []) if "/" not in each["name"] and "list" in each["verbs"]]
@@ -136,10 +136,10 @@ class ClusterLists:
                 return
 
     def _checked(self, namespaces: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-        """The namespaces, unless one that was asked for is not among all that there are."""
+        """Yield the namespaces. Raises ExplainedError if a requested one is not among them."""
         listed = list(namespaces)
         names = {each["metadata"]["name"] for each in listed}
-        if self.told.lists_any("namespaces"):
+        if self.listing.lists_any("namespaces"):
             for each in self._namespaces:
                 if each not in names:
                     raise _no_namespace(each, f"{nearest(each, sorted(names))}.")
@@ -157,10 +157,10 @@ class ClusterLists:
             except ApiException as error:
                 if error.status != _FORBIDDEN:
                     raise self._access.unanswered(error) from error
-                self.told.lacking.append(Lack(name, space))
+                self.listing.lacking.append(Lack(name, space))
 
     def _pages(self, path: str) -> Iterator[dict[str, Any]]:
-        """The list's objects. A continuation that the server has forgotten (410) goes on from where it was, as the server offers it."""
+        """Yield the objects of a list. If a continuation token has expired (410), go on with the one that the server offers instead."""
         token = ""
         while True:
             try:
@@ -177,20 +177,23 @@ class ClusterLists:
                 return
 
     def _get(self, path: str) -> dict[str, Any]:
-        """What the server says of itself. A version of a group that went away since has nothing; what lacks the others is no API server."""
+        """Return a document about the server itself. Empty for a version of a group that is no longer served.
+
+        Raises ExplainedError if another one is missing: then the server is not an API server.
+        """
         try:
-            told = self._access.ask("GET", path)
+            answer = self._access.ask("GET", path)
         except ApiException as error:
             if error.status == _NOT_FOUND and path.startswith("/apis/"):
                 return {}
             raise self._access.unanswered(error) from error
-        if not isinstance(told, dict):
+        if not isinstance(answer, dict):
             raise self._access.unanswered(ValueError(f"its answer at {path} is not that of an API server"))
-        return cast("dict[str, Any]", told)
+        return cast("dict[str, Any]", answer)
 
 
 def _paths(group: Mapping[str, Any]) -> tuple[str, ...]:
-    """The paths of a group's versions that are served, the preferred one first."""
+    """Return the paths of a group's served versions, the preferred one first."""
     versions = [group["preferredVersion"], *group.get("versions", ())]
     return tuple(dict.fromkeys(f"/apis/{each['groupVersion']}" for each in versions))
 

@@ -1,4 +1,4 @@
-"""An audit as a table for people, what to do first on top, and as JSON for programs."""
+"""An audit as a table for people, most urgent first, and as JSON for programs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _UNKNOWN: Final = "?"
 
 
 def as_text(report: AuditReport, *, details: bool = False) -> str:
-    """A row and its remedy for each finding, then what was listed, and what the asker may not list."""
+    """Return a row and its remedy for each finding, then a summary with the counts and the missing permissions."""
     return "".join(f"{printable(line)}\n" for line in _lines(report, details=details))
 
 
@@ -30,8 +30,8 @@ def _lines(report: AuditReport, *, details: bool) -> Iterator[str]:
     if rows:
         yield f"   {'severity':<{max(widths[0], 8)}}  {'USD/month':>{max(widths[1], 9)}}  {'object':<{widths[2]}}  what is wrong"
     for number, (severity, usd, name, each) in enumerate(rows, start=1):
-        told = f"{each.finding.rule} ({each.finding.code}): {each.finding.message}"
-        yield f"{number:>2} {severity:<{max(widths[0], 8)}}  {usd:>{max(widths[1], 9)}}  {name:<{widths[2]}}  {told}"
+        text = f"{each.finding.rule} ({each.finding.code}): {each.finding.message}"
+        yield f"{number:>2} {severity:<{max(widths[0], 8)}}  {usd:>{max(widths[1], 9)}}  {name:<{widths[2]}}  {text}"
         yield f"     To fix it: {each.finding.remediation}"
     yield from (
         f"undecided: {each.rule} ({each.code}): {each.object.described}: {each.message}" for each in _listed(report, details=details)
@@ -40,7 +40,7 @@ def _lines(report: AuditReport, *, details: bool) -> Iterator[str]:
 
 
 def _listed(report: AuditReport, *, details: bool) -> list[Finding]:
-    """What is undecided, as far as it is told: of a broken rule always, as nobody judged."""
+    """Return the undecided findings to print: all with `details`, otherwise those of rules that failed to run."""
     return [each for each in report.undecided if details or is_defect(each)]
 
 
@@ -59,8 +59,8 @@ def _summary(report: AuditReport) -> Iterator[str]:
         yield f"{report.managed} objects in the cloud's own namespaces are left out; --namespace checks one of them."
     if report.unlisted:
         yield f"own rules cover kinds that were not listed, so these were not judged: {', '.join(report.unlisted)}."
-    if report.told.namespaces:
-        yield f"of the namespaces {', '.join(report.told.namespaces)} only: what is missing may be elsewhere."
+    if report.listing.namespaces:
+        yield f"of the namespaces {', '.join(report.listing.namespaces)} only: what is missing may be elsewhere."
     if report.lacking:
         yield "not permitted, so what depends on it is not judged, or undecided: " + "; ".join(map(str, report.lacking)) + "."
 
@@ -70,17 +70,17 @@ def _usd(each: Audited) -> str:
 
 
 def as_json(report: AuditReport, *, details: bool = False) -> str:
-    """The findings in order, what they come to, and what was listed; with `details` also what is undecided."""
-    told: dict[str, Any] = {"findings": [_finding(each) for each in report.findings]}
+    """Return the findings in order with a summary, and with `details` also undecided ones."""
+    document: dict[str, Any] = {"findings": [_finding(each) for each in report.findings]}
     undecided = _listed(report, details=details)
     if details or undecided:
-        told["undecided"] = [
+        document["undecided"] = [
             {"rule": each.rule, "code": each.code, "object": str(each.object), "message": each.message} for each in undecided
         ]
     counts = {severity.value: sum(each.finding.severity is severity for each in report.findings) for severity in GRAVEST_FIRST}
     summary = {
-        "server": report.told.server,
-        "version": report.told.version,
+        "server": report.listing.server,
+        "version": report.listing.version,
         "objects": report.objects,
         "nodes": report.nodes,
         "gpus": report.gpus,
@@ -90,12 +90,12 @@ def as_json(report: AuditReport, *, details: bool = False) -> str:
         "suppressed": report.suppressed,
         "managed": report.managed,
         "unlisted": list(report.unlisted),
-        "namespaces": list(report.told.namespaces),
+        "namespaces": list(report.listing.namespaces),
         "lacking": [str(each) for each in report.lacking],
-        "complete": report.told.complete,
+        "complete": report.listing.complete,
         "failed": report.failed,
     }
-    return json.dumps({**told, "summary": summary}, indent=2) + "\n"
+    return json.dumps({**document, "summary": summary}, indent=2) + "\n"
 
 
 def _finding(each: Audited) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A live cluster: its objects as rules see them, its nodes with what runs on them, and what is paid for nothing."""
+"""A live cluster: its objects as rules see them, its nodes with their pods, and money spent on idle or too expensive nodes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from flexspot.policies.values.field import UNKNOWN, Field
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from flexspot.infra.audit.cluster_lists import Listed
+    from flexspot.infra.audit.cluster_lists import Listing
     from flexspot.policies.inventory.views import View
 
 
@@ -47,25 +47,28 @@ _SERVERS: Final = ("creationTimestamp", "generation", "managedFields", "resource
 _APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 
 _DEFAULT_GRACE: Final = 30
-"""What the API server writes where a pod says nothing; nobody can tell it from a 30 that somebody wrote.
+"""Default of terminationGracePeriodSeconds that the API server writes. It cannot be distinguished from a 30 that a user wrote.
 
 https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1/#lifecycle
 """
 
 _ADDED_TOLERATIONS: Final = ("node.kubernetes.io/", *RESOURCES)
-"""Keys of the tolerations that the API server adds to pods: DefaultTolerationSeconds, and ExtendedResourceToleration on GKE and EKS."""
+"""Prefixes of keys of tolerations that the API server adds to pods.
+
+The plugins are DefaultTolerationSeconds, and ExtendedResourceToleration on GKE and EKS.
+"""
 
 MANAGED: Final = ("kube-system", "kube-public", "kube-node-lease", "gke-", "gmp-", "gke-gmp-", "config-management-", "amazon-", "aws-")
-"""How the names of namespaces begin whose objects the clouds keep: others cannot fix them."""
+"""Names (the first three) and prefixes of namespaces that the clouds manage. Users cannot fix the objects in them."""
 
 
 def is_managed(namespace: str) -> bool:
-    """Whether a namespace is the cloud's."""
+    """Return whether the cloud manages a namespace."""
     return namespace in MANAGED[:3] or namespace.startswith(MANAGED[3:])
 
 
-def is_anybodys(written: Mapping[str, Any]) -> bool:
-    """Whether somebody declared the object: no other object made it, and its work is not over."""
+def is_declared(written: Mapping[str, Any]) -> bool:
+    """Return whether a user declared the object: it has no controller, is not being deleted and has not finished."""
     metadata = written["metadata"]
     if any(each.get("controller") for each in metadata.get("ownerReferences") or ()) or metadata.get("deletionTimestamp"):
         return False
@@ -79,7 +82,7 @@ def _conditions(status: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def as_written(served: Mapping[str, Any]) -> dict[str, Any]:
-    """The object without its status, what the server notes of it, and the defaults that would be taken for somebody's choice."""
+    """Return the object without its status, the server's metadata, and the defaults that would look like a user's choice."""
     written = {key: copy.deepcopy(each) for key, each in served.items() if key != "status"}
     metadata = {key: each for key, each in written["metadata"].items() if key not in _SERVERS}
     if _APPLIED in (metadata.get("annotations") or {}):
@@ -107,35 +110,35 @@ _LIVE: Final = "flexspot.dev/live"
 
 @dataclass
 class LivePools:
-    """The pools as sources that rules are given beside the cluster's objects, and how to read both."""
+    """Pools that are not objects in the cluster, as further sources for the rules."""
 
     _views: dict[str, View] = field(default_factory=dict[str, "View"])
     sources: list[ObjectSource] = field(default_factory=list[ObjectSource])
 
     def add(self, view: GpuPool) -> None:
-        """One pool more."""
+        """Add a pool."""
         self._views[view.identity.name] = view
         self.sources.append(ObjectSource(view.identity, _LIVE, "", Field(None)))
 
     def read(self, source: ObjectSource) -> Sequence[View]:
-        """What was made here as it was made, and everything else as ever."""
+        """Return the views of a source: the pool that was added here, or those of an object in the cluster."""
         return [self._views[source.identity.name]] if source.family == _LIVE else views_of(source)
 
 
-def live_pools(nodes: Iterable[LiveNode], told: Listed) -> LivePools:
-    """A pool for each sort of nodes with GPUs that is no object in the cluster, as its nodes are.
+def live_pools(nodes: Iterable[LiveNode], listing: Listing) -> LivePools:
+    """Return the pools of nodes with GPUs that have no object in the cluster, derived from their nodes.
 
-    On GKE and EKS there may be others that have no node now, of which the API server knows nothing.
+    On GKE and EKS there may be more pools: the API server does not know those without nodes.
     """
     found = LivePools()
     shown: dict[tuple[str, str], LiveNode] = {}
     for node in nodes:
         if node.gpus > 0 and node.pool[0] != "NodePool" and (node.pool not in shown or not shown[node.pool].units):
-            # A node that boots does not offer its GPUs yet.
+            # Prefer a node that offers its GPUs: a booting one does not do so yet.
             shown[node.pool] = node
     for (word, name), node in shown.items():
         found.add(_of_node(f"{word} {name}", node))
-    if "-gke." in told.version or "-eks-" in told.version:
+    if "-gke." in listing.version or "-eks-" in listing.version:
         found.add(_without_nodes())
     return found
 
@@ -144,7 +147,7 @@ _NODES: Final = ((Ceiling("its maximum", Ceiling.NODES, UNKNOWN),),)
 
 
 def _of_node(name: str, node: LiveNode) -> GpuPool:
-    """What is not on a node, such as the pool's maximum and whose it is, is said elsewhere: it is a part."""
+    """Return a partial view of a pool: its maximum and its owner, for example, cannot be read from a node."""
     labels = {key: Field(value) for key, value in node.labels.items() if key != "kubernetes.io/hostname"}
     capacity_type = node.facts.capacity_type
     kinds = {kind.resource: node.units.get(kind.resource, Decimal(0)) for kind in node.kinds}
@@ -170,7 +173,7 @@ def _of_node(name: str, node: LiveNode) -> GpuPool:
 
 
 def _without_nodes() -> GpuPool:
-    """A pool of which nothing is known, not even whether there is one."""
+    """Return a pool that may or may not exist, with all facts unknown."""
     return GpuPool(
         identity=ObjectIdentity(_LIVE, "", "pools without nodes"),
         concerned=UNKNOWN,
@@ -195,7 +198,7 @@ def _without_nodes() -> GpuPool:
 _POOLS: Final = {KARPENTER_POOL_LABEL: "NodePool", GKE_POOL_LABEL: "node pool", EKS_POOL_LABEL: "node group"}
 
 _OF_STATE: Final = ("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/", "karpenter.sh/", "ToBeDeletedByClusterAutoscaler")
-"""Beginnings of taints by which controllers say that a node is not ready, is cordoned or goes."""
+"""Prefixes of taints that controllers set while a node is not ready, is cordoned or is being removed."""
 
 _ENDED: Final = frozenset({"Succeeded", "Failed"})
 
@@ -204,46 +207,48 @@ NEW: Final = timedelta(minutes=NEW_MINUTES)
 
 @dataclass
 class LivePod:
-    """What is kept of a pod that somebody else makes: where it runs, and what it holds."""
+    """A pod on a node."""
 
     name: str
     namespace: str
     gpus: bool
+    """True if it requests GPUs."""
     exempt: bool
+    """True if it may run on GPU nodes without using GPUs, as static pods and node agents do."""
     tolerations: list[dict[str, Any]]
 
 
 @dataclass
 class LiveNode:
-    """A node, with the pods that are on it. `facts` and `gpus` are as chargeback has them.
-
-    `units` are what pods can ask for, by resource: more than its GPUs where these are shared or in partitions.
-    """
+    """A node with its pods."""
 
     name: str
     labels: Mapping[str, str]
     facts: NodeFacts
+    """As in chargeback."""
     taints: list[dict[str, Any]]
     gpus: Fraction
+    """As in chargeback."""
     units: Mapping[str, Decimal]
-    made: datetime
+    """Devices that pods can request, by resource. They exceed `gpus` where GPUs are shared or partitioned."""
+    created: datetime
     pods: list[LivePod] = field(default_factory=list[LivePod])
 
     @property
     def pool(self) -> tuple[str, str]:
-        """The sort and the name of its pool; its own name where it is in none."""
+        """The kind and the name of its pool. "node" and its own name if it is in none."""
         found = next(((word, self.labels[label]) for label, word in _POOLS.items() if label in self.labels), None)
         return found or ("node", self.name)
 
     @property
     def kinds(self) -> tuple[Accelerator, ...]:
-        """The kinds of its devices: of what it offers, or of its machine while it boots."""
+        """The accelerators that it offers, or that of its machine while it boots."""
         offered = {kind for key in self.units if (kind := kind_of_resource(key))} or {self._of_its_machine}
         return tuple(kind for kind in ACCELERATORS if kind in offered)
 
     @property
     def _of_its_machine(self) -> Accelerator:
-        # Machines of EC2 have a dot in their names, and those of Compute Engine none.
+        # Names of EC2 machines contain a dot. Those of Compute Engine do not.
         name = self.facts.machine
         return of_ec2_machine(name) if "." in name else of_gce_machine(name)
 
@@ -253,11 +258,11 @@ class LiveNode:
         return [taint for taint in self.taints if not str(taint.get("key", "")).startswith(_OF_STATE)]
 
     def keeps_away(self) -> bool:
-        """Whether a taint keeps pods off that do not know it."""
+        """Return whether a taint repels pods without a toleration."""
         return any(taint.get("effect") in KEEPS_AWAY for taint in self.lasting_taints)
 
     def usd_per_month(self, capacity_type: CapacityType | None, books: Mapping[Vendor, PriceBook]) -> Decimal | None:
-        """What a month of it costs at a capacity type; None where that, or its price, is not known."""
+        """Return its monthly cost as the given capacity type. None if the capacity type or its price is not known."""
         cloud = cloud_of(self.facts.machine)
         if cloud is None or capacity_type is None:
             return None
@@ -274,18 +279,18 @@ class Occupancy:
         self.pods = 0
 
     def add_node(self, written: Mapping[str, Any]) -> None:
-        """A node as the API server has it."""
+        """Add a node as the API server returns it."""
         metadata, spec, status = written["metadata"], written.get("spec", {}), written.get("status", {})
-        made = datetime.fromisoformat(metadata["creationTimestamp"])
+        created = datetime.fromisoformat(metadata["creationTimestamp"])
         labels, taints = metadata.get("labels") or {}, spec.get("taints") or []
         facts = node_facts({label_of(key): value for key, value in labels.items()})
         units = _units({**status.get("capacity", {}), **status.get("allocatable", {})})
         gpus = gpus_of_node(facts.catalogued, {series_value(key): float(amount) for key, amount in units.items()}) if units else Fraction(0)
         name = metadata["name"]
-        self.nodes[name] = LiveNode(name, labels, facts, taints, gpus, units, made)
+        self.nodes[name] = LiveNode(name, labels, facts, taints, gpus, units, created)
 
     def add_pod(self, written: Mapping[str, Any]) -> None:
-        """A pod as the API server has it, of whoever made it."""
+        """Add a pod as the API server returns it, with or without a controller."""
         self.pods += 1
         spec, metadata = written.get("spec", {}), written["metadata"]
         node = spec.get("nodeName")
@@ -298,21 +303,21 @@ class Occupancy:
         self._pods.setdefault(node, []).append(kept)
 
     def settled(self) -> list[LiveNode]:
-        """The nodes, each with its pods, by name."""
+        """Return the nodes with their pods, sorted by name."""
         for name, node in self.nodes.items():
             node.pods = self._pods.get(name, [])
         return [self.nodes[name] for name in sorted(self.nodes)]
 
 
 def _units(amounts: Mapping[str, Any]) -> dict[str, Decimal]:
-    """The devices and partitions among what a node has, by resource, but for second names of the same devices."""
+    """Return a node's devices and partitions by resource. Further names of the same devices are omitted."""
     found = {key: quantity(str(amount)) for key, amount in amounts.items() if kind_of_resource(key)}
     return {key: amount for key, amount in found.items() if amount}
 
 
 @dataclass(frozen=True)
 class Waste:
-    """What is wrong with nodes of one pool. `usd_per_month` is what it costs too much, None where that is not known."""
+    """A problem of the nodes of one pool that wastes money."""
 
     rule: str
     pool: tuple[str, str]
@@ -320,16 +325,17 @@ class Waste:
     message: str
     remedy: str
     usd_per_month: Decimal | None
+    """Avoidable cost. None if not known."""
 
 
 IDLE, UNTAINTED, DEAR = "idle-gpu-nodes", "untainted-gpu-nodes", "on-demand-where-spot-would-do"
 
 SPOT_TAINTS: Final = ((CAPACITY_TAINT, "spot"), (GKE_SPOT_LABEL, "true"), (CAPACITY_TYPE_LABEL, "spot"))
-"""Taints of Spot nodes, as pools are given them; who tolerates one says that its work may run there."""
+"""Taints of Spot nodes in the forms that pools use. Pods that tolerate one may run on Spot."""
 
 
 def shipped_prices() -> dict[Vendor, PriceBook]:
-    """The price books of both clouds."""
+    """Return the price books of both clouds."""
     return {cloud: prices_of(cloud) for cloud in Vendor}
 
 
@@ -341,7 +347,7 @@ def waste_of(
     idle_after: timedelta = NEW,
     now: datetime | None = None,
 ) -> list[Waste]:
-    """What is paid for nothing, and what lets it happen, by pool. Unless `pods_known`, nobody can say which nodes are idle."""
+    """Return wasted money and its causes, by pool. Idle nodes are only found if all pods were listed (`pods_known`)."""
     settled_since = (now or datetime.now(tz=UTC)) - idle_after if pods_known else None
     pools: dict[tuple[str, str], list[LiveNode]] = {}
     for node in nodes:
@@ -351,7 +357,7 @@ def waste_of(
 
 
 def _of_pool(pool: tuple[str, str], nodes: list[LiveNode], books: Mapping[Vendor, PriceBook], since: datetime | None) -> Iterable[Waste]:
-    settled = [node for node in nodes if since is not None and node.made <= since]
+    settled = [node for node in nodes if since is not None and node.created <= since]
     idle = [node for node in settled if not any(pod.gpus for pod in node.pods)]
     if idle:
         kept_by = sorted({f"{pod.namespace}/{pod.name}" for node in idle for pod in node.pods if not pod.exempt})
@@ -363,7 +369,7 @@ def _of_pool(pool: tuple[str, str], nodes: list[LiveNode], books: Mapping[Vendor
         )
         message = f"{len(idle)} of {len(nodes)} nodes have no pod that holds a GPU{held}"
         yield Waste(IDLE, pool, _names(idle), message, remedy, _sum(node.usd_per_month(node.facts.capacity_type, books) for node in idle))
-    # A NodePool of Karpenter is an object, of which gpu-pool-without-taint speaks.
+    # A Karpenter NodePool is an object and is checked by gpu-pool-without-taint.
     untainted = [node for node in nodes if not node.keeps_away()] if pool[0] != "NodePool" else []
     if untainted:
         plain = sum(not pod.gpus and not pod.exempt for node in untainted for pod in node.pods)
@@ -378,7 +384,7 @@ def _of_pool(pool: tuple[str, str], nodes: list[LiveNode], books: Mapping[Vendor
 
 
 def _taint_key(node: LiveNode) -> str:
-    """The key of the taint of its devices: Kubernetes itself adds the toleration of it to pods that ask for them."""
+    """Return the key of its devices' taint. Kubernetes itself adds the toleration to pods that request these devices."""
     return node.kinds[0].taint_key
 
 
@@ -388,7 +394,7 @@ def _would_do_on_spot(node: LiveNode) -> bool:
 
 
 def _tolerates_spot(pod: LivePod) -> bool:
-    """Whether a toleration names Spot. One of everything says nothing of Spot."""
+    """Return whether a toleration names Spot. One that tolerates everything does not count."""
     named = [Field(each) for each in pod.tolerations if each.get("key")]
     taints = [Field({"key": key, "value": value, "effect": "NoSchedule"}) for key, value in SPOT_TAINTS]
     return any(tolerates(each, taint) is True for each in named for taint in taints)

@@ -1,1 +1,1 @@
-"""A team's jobs on a cluster, as a member of the team submits, follows and stops them with a kubeconfig of their own."""
+"""A team's jobs on a cluster: a member of the team submits, follows and stops them with a personal kubeconfig."""

@@ -1,4 +1,4 @@
-"""The API server as a member of a team reaches it, and what the platform has put into the team's namespace."""
+"""Access of a team's member to the API server and to the platform's ConfigMap in the team's namespace."""
 
 from __future__ import annotations
 
@@ -29,25 +29,25 @@ _PATHS: Mapping[str, str] = {
     "v1/ConfigMap": "/api/v1/namespaces/{namespace}/configmaps",
     "v1/Pod": "/api/v1/namespaces/{namespace}/pods",
 }
-"""The kinds that people of a team see. Asked for by their paths, as nobody of them may ask the server for all that it serves."""
+"""The kinds that a team's members can read, with their paths. Members may not discover them from the server."""
 
 JOB, JOB_SET, WORKLOAD, MAP, POD = _PATHS
 
 
 @dataclass(frozen=True)
 class TeamCluster:
-    """The API server, for one namespace. Kinds are written `apiVersion/Kind`; all calls raise ApiException with the server's words."""
+    """The API server, for one namespace. Kinds are written `apiVersion/Kind`. All calls raise ApiException with the server's message."""
 
     access: KubeAccess
     namespace: str
 
     def create(self, each: KubeObject, *, dry_run: bool = False) -> KubeObject:
-        """Creates an object of the namespace; with `dry_run` the server says what it would say, and keeps nothing."""
+        """Create an object in the namespace. With `dry_run` the server answers as usual but stores nothing."""
         query = {"dryRun": "All"} if dry_run else None
         return self.access.ask("POST", self._path(f"{each['apiVersion']}/{each['kind']}"), query=query, body=each)
 
     def find(self, kind: str, name: str) -> KubeObject | None:
-        """An object, None where there is none of that name."""
+        """Return an object, or None if there is none of that name."""
         try:
             return self.access.ask("GET", self._path(kind, name))
         except ApiException as error:
@@ -56,9 +56,9 @@ class TeamCluster:
             raise
 
     def delete(self, kind: str, name: str, uid: str | None = None) -> None:
-        """Deletes an object after all that it owns; no error when it is gone, as the garbage collector may come first.
+        """Delete an object after everything it owns. A missing object is no error, since the garbage collector may be faster.
 
-        With a `uid` it is that object, and the server refuses (409) to delete another one that has its name by now.
+        With a `uid` the server refuses (409) to delete another object that has the same name by now.
         """
         body = {"propagationPolicy": "Foreground", **({"preconditions": {"uid": uid}} if uid else {})}
         try:
@@ -68,13 +68,13 @@ class TeamCluster:
                 raise
 
     def log(self, pod: str, container: str, *, since_seconds: int | None = None, tail: int | None = None) -> str:
-        """The output of a container so far, each line with its time."""
+        """Return the output of a container so far, each line with its timestamp."""
         limits = {"sinceSeconds": since_seconds, "tailLines": tail}
         query = {"container": container, "timestamps": "true", **{key: str(each) for key, each in limits.items() if each is not None}}
         return self.access.ask("GET", self._path(POD, f"{pod}/log"), query=query, text=True)
 
     def list(self, kind: str, labels: str = "") -> list[KubeObject]:
-        """The objects of a kind that the selector `labels` chooses; none where the server does not have that kind."""
+        """Return the objects of a kind that match the selector `labels`. Empty if the server does not have that kind."""
         try:
             found = self.access.ask("GET", self._path(kind), query={"labelSelector": labels} if labels else None)["items"]
         except ApiException as error:
@@ -82,7 +82,7 @@ class TeamCluster:
                 return []
             raise
         api_version, _, own = kind.rpartition("/")
-        # Items of a list do not say what they are.
+        # Items of a list lack apiVersion and kind.
         return [{**each, "apiVersion": api_version, "kind": own} for each in found]
 
     def _path(self, kind: str, name: str = "") -> str:
@@ -90,9 +90,9 @@ class TeamCluster:
 
 
 def connect(kubeconfig: Path | None, context: str | None, namespace: str | None) -> TeamCluster:
-    """The cluster of a kubeconfig (default: as kubectl finds it) and of one of its contexts (default: its current one).
+    """Return the cluster of a kubeconfig (default: as kubectl finds it) and a context (default: the current one).
 
-    Without a namespace it is that of the context. Raises ExplainedError for a kubeconfig that cannot be used, or that names no namespace.
+    `namespace` defaults to that of the context. Raises ExplainedError for a kubeconfig that cannot be used, or if there is no namespace.
     """
     found = access(kubeconfig, context)
     chosen = namespace or found.namespace
@@ -103,7 +103,7 @@ def connect(kubeconfig: Path | None, context: str | None, namespace: str | None)
 
 
 def platform_of(cluster: TeamCluster) -> Plan:
-    """The plan of the team's work. Raises ExplainedError where it cannot be read."""
+    """Return the part of the platform's plan that the team can see. Raises ExplainedError if it cannot be read."""
     try:
         found = cluster.find(MAP, CONFIG_MAP)
     except ApiException as error:
@@ -115,12 +115,12 @@ def platform_of(cluster: TeamCluster) -> Plan:
     try:
         return read_team_view(found.get("data", {}).get(KEY, ""))
     except TeamViewError as error:
-        remedy = "take the release of flexspot that the platform was deployed with; if somebody has changed it, `flexspot up` fixes it."
+        remedy = "use the release of flexspot that the platform was deployed with; if it was edited by hand, `flexspot up` fixes it."
         raise ExplainedError(f"ConfigMap {CONFIG_MAP} of namespace {cluster.namespace} cannot be read: {error}.", remedy) from error
 
 
 def explained(error: ApiException, doing: str) -> ExplainedError:
-    """What the API server said to an attempt, for a person."""
+    """Return the API server's refusal of an attempt (`doing`) as an error for people."""
     words, status = message_of(error), error.status or 0
     if status == UNAUTHORIZED or (status == FORBIDDEN and ANONYMOUS in words):
         remedy, problem = "log in again as your cloud's command does.", "the cluster does not know you"
@@ -140,19 +140,19 @@ def explained(error: ApiException, doing: str) -> ExplainedError:
 
 
 ANONYMOUS = "system:anonymous"
-"""Who asks without saying who it is."""
+"""User name of requests without credentials."""
 
 _OF_THE_OBJECT = ("denied request", "denied the request", "exceeded quota")
-"""In refusals (403) that are of what is submitted, not of who submits it: of policies, of webhooks and of quotas."""
+"""Parts of refusals (403) that concern the submitted object, not the user: those of policies, webhooks and quotas."""
 
 
 def is_passing(error: ApiException) -> bool:
-    """Whether the server may answer a moment later."""
+    """Return whether the server may answer when asked again."""
     return error.status == _TOO_MANY or (error.status or 0) >= _BROKEN
 
 
 def message_of(error: ApiException) -> str:
-    """The server's own words."""
+    """Return the server's message."""
     try:
         return str(json.loads(error.body or "")["message"])
     except (ValueError, KeyError, TypeError):

@@ -1,4 +1,4 @@
-"""How a team's jobs are: what a person wants to know of them, out of the objects of Kubernetes and Kueue."""
+"""States of a team's jobs, derived from objects of Kubernetes and Kueue."""
 
 from __future__ import annotations
 
@@ -17,53 +17,58 @@ if TYPE_CHECKING:
 
 
 class State(StrEnum):
-    """WAITING has no quota; STARTING has, and waits for nodes and images; STOPPING was told to end, as for one of higher rank."""
+    """State of a job."""
 
     WAITING = "waiting"
+    """It has no quota."""
     STARTING = "starting"
+    """It has quota and waits for nodes and images."""
     RUNNING = "running"
     STOPPING = "stopping"
+    """It was suspended, for example by a job of higher priority, and its pods are ending."""
     DONE = "done"
     FAILED = "failed"
 
 
 POD_LABELS = {"Job": "batch.kubernetes.io/job-name", "JobSet": "jobset.sigs.k8s.io/jobset-name"}
-"""On pods, whose they are."""
+"""Labels of pods with the name of their job, by its kind."""
 
 ENDED = (State.DONE, State.FAILED)
 
 
 @dataclass(frozen=True)
 class JobState:
-    """One Job or JobSet. `name` is its own, `work` that of the workload it belongs to: several Jobs of a batch have one.
-
-    `why` says why it is not running, in Kueue's or Kubernetes' own words. `pods` are those that are ready, `of` those that it has at once,
-    `gpus` devices of whatever kind, `grace_seconds` the most that a pod may take to end.
-    """
+    """One Job or JobSet."""
 
     name: str
     work: str
+    """Name of the workload it belongs to. The Jobs of a batch share it."""
     kind: str
     workload_class: str
     state: State
     why: str
+    """Reason why it is not running, in the words of Kueue or Kubernetes."""
     pods: int
+    """Number of ready pods."""
     of: int
+    """Number of pods that it has at once."""
     gpus: int
+    """Number of devices of any kind."""
     created: str
     uid: str
     grace_seconds: int
+    """The longest grace period of its pods."""
 
 
 def states(jobs: Iterable[KubeObject], workloads: Iterable[KubeObject], pods: Iterable[KubeObject] = ()) -> list[JobState]:
-    """The state of each Job and JobSet, the oldest first. Jobs that a JobSet has made are the set's."""
+    """Return the state of each Job and JobSet, the oldest first. Jobs that a JobSet created are part of that set."""
     by_owner = {owner["uid"]: each for each in workloads for owner in each["metadata"].get("ownerReferences", [])}
-    own = [each for each in jobs if not _made_by_a_set(each)]
+    own = [each for each in jobs if not _is_owned_by_job_set(each)]
     seen = list(pods)
     return [_state(each, by_owner.get(each["metadata"]["uid"]), seen) for each in sorted(own, key=_created)]
 
 
-def _made_by_a_set(job: KubeObject) -> bool:
+def _is_owned_by_job_set(job: KubeObject) -> bool:
     return any(each["kind"] == "JobSet" for each in job["metadata"].get("ownerReferences", []))
 
 
@@ -72,8 +77,8 @@ def _created(each: KubeObject) -> str:
 
 
 @dataclass(frozen=True)
-class _PodSort:
-    """Pods of one sort: those of a Job, or of one of a set's."""
+class _PodGroup:
+    """Pods with the same template: those of a Job or of one replicated job of a JobSet."""
 
     pods: int
     spec: KubeObject
@@ -84,19 +89,19 @@ class _PodSort:
         return self.pods * sum(int(each.get(resource, 0)) for each in limits for resource in RESOURCES)
 
 
-def _parts(job: KubeObject) -> Iterator[_PodSort]:
-    """A set without jobs has none."""
+def _parts(job: KubeObject) -> Iterator[_PodGroup]:
+    """Yield the pod groups of a Job or JobSet. A set without jobs has none."""
     sets = [(each.get("replicas", 1), each["template"]["spec"]) for each in job["spec"].get("replicatedJobs") or ()]
     for replicas, spec in sets if job["kind"] == "JobSet" else [(1, job["spec"])]:
         at_once = spec.get("parallelism", 1)
-        yield _PodSort(replicas * min(at_once, spec.get("completions") or at_once), spec["template"]["spec"])
+        yield _PodGroup(replicas * min(at_once, spec.get("completions") or at_once), spec["template"]["spec"])
 
 
 def _state(job: KubeObject, workload: KubeObject | None, pods: list[KubeObject]) -> JobState:
     labels, parts = job["metadata"].get("labels", {}), list(_parts(job))
     of, own = sum(each.pods for each in parts), pods_of(job["kind"], job["metadata"]["name"], job["metadata"]["uid"], pods)
     ready = sum(_condition(each, "Ready") is not None for each in own) if job["kind"] == "JobSet" else job.get("status", {}).get("ready", 0)
-    state, why = _how(job, workload, own, ready=ready, of=of)
+    state, why = _state_and_reason(job, workload, own, ready=ready, of=of)
     return JobState(
         name=job["metadata"]["name"],
         work=labels.get(NAME_LABEL, job["metadata"]["name"]),
@@ -114,32 +119,32 @@ def _state(job: KubeObject, workload: KubeObject | None, pods: list[KubeObject])
 
 
 _GRACE_SECONDS = 30
-"""What Kubernetes gives a pod that says nothing."""
+"""Kubernetes' default grace period."""
 
 
 def pods_of(kind: str, name: str, uid: str, pods: Iterable[KubeObject]) -> list[KubeObject]:
-    """The pods of a Job or JobSet among others; not those of an earlier Job of its name, which may still be ending."""
+    """Return the pods of a Job or JobSet, without those of an earlier Job of the same name, which may still be ending."""
     named = [each for each in pods if each["metadata"].get("labels", {}).get(POD_LABELS[kind]) == name]
     owners = [{owner["uid"] for owner in each["metadata"].get("ownerReferences", [])} for each in named]
     return [each for each, of in zip(named, owners, strict=True) if kind == "JobSet" or not of or uid in of]
 
 
-def _how(job: KubeObject, workload: KubeObject | None, pods: list[KubeObject], *, ready: int, of: int) -> tuple[State, str]:
+def _state_and_reason(job: KubeObject, workload: KubeObject | None, pods: list[KubeObject], *, ready: int, of: int) -> tuple[State, str]:
     for name, state in (("Complete", State.DONE), ("Completed", State.DONE), ("Failed", State.FAILED)):
         if found := _condition(job, name):
-            return state, "" if state is State.DONE else _words(found)
+            return state, "" if state is State.DONE else _reason_and_message(found)
     if job["spec"].get("suspend"):
         return (State.STOPPING, _evicted(workload)) if _has_pods(job) else (State.WAITING, _waiting(workload))
     if ready and ready >= of:
         return State.RUNNING, ""
-    return (State.RUNNING if ready else State.STARTING), next(filter(None, map(_not_started, pods)), "its pods are being created")
+    return (State.RUNNING if ready else State.STARTING), next(filter(None, map(_why_pending, pods)), "its pods are being created")
 
 
 def _has_pods(job: KubeObject) -> bool:
-    """Whether pods are there that have not ended; those that are ending are not among a Job's active ones."""
+    """Return whether a job has pods that have not ended. Terminating pods are not among a Job's active ones."""
     status = job.get("status", {})
-    told = [status, *status.get("replicatedJobsStatus", [])]
-    return any(each.get("active") or each.get("terminating") for each in told)
+    statuses = [status, *status.get("replicatedJobsStatus", [])]
+    return any(each.get("active") or each.get("terminating") for each in statuses)
 
 
 def _waiting(workload: KubeObject | None) -> str:
@@ -154,7 +159,7 @@ def _waiting(workload: KubeObject | None) -> str:
 
 
 def _checked(workload: KubeObject) -> str:
-    """What an admission check says that a job with quota still waits for, as for nodes of DWS."""
+    """Return the message of an admission check that a job with quota still waits for, such as one for DWS nodes."""
     if _condition(workload, "QuotaReserved") is None:
         return ""
     waits = [each for each in workload.get("status", {}).get("admissionChecks") or () if each.get("state") != "Ready"]
@@ -163,11 +168,11 @@ def _checked(workload: KubeObject) -> str:
 
 def _evicted(workload: KubeObject | None) -> str:
     found = _any_condition(workload, "Evicted") if workload else None
-    return _words(found) if found is not None and found["status"] == "True" else ""
+    return _reason_and_message(found) if found is not None and found["status"] == "True" else ""
 
 
-def _not_started(pod: KubeObject) -> str:
-    """Why a pod does not run, empty for one that does."""
+def _why_pending(pod: KubeObject) -> str:
+    """Return the reason why a pod is pending. Empty if it is not."""
     status = pod.get("status", {})
     if status.get("phase") != "Pending":
         return ""
@@ -178,7 +183,7 @@ def _not_started(pod: KubeObject) -> str:
     return next((": ".join(filter(None, (each.get("reason"), each.get("message")))) for each in waiting), "")
 
 
-def _words(condition: dict[str, Any]) -> str:
+def _reason_and_message(condition: dict[str, Any]) -> str:
     return ": ".join(filter(None, (str(condition.get("reason", "")), str(condition.get("message", "")))))
 
 

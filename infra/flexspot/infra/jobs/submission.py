@@ -1,4 +1,4 @@
-"""A program, or a script of the person's own, as a request for a job; and the job on the cluster: submitted, followed, stopped."""
+"""Programs and local scripts as requests for jobs; submitting, following and stopping jobs on the cluster."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ if TYPE_CHECKING:
 
 
 SCRIPT_FOLDER = "/opt/flexspot"
-"""Where a script is in the container, from a ConfigMap, which goes with its job."""
+"""Folder of a script in the container. It is mounted from a ConfigMap that is deleted with its job."""
 
 _INTERPRETERS = {".py": "python", ".sh": "sh"}
 _LARGEST_SCRIPT = 900_000
-"""Bytes; an object of the API server holds 1 MiB."""
+"""Bytes. An object of the API server holds at most 1 MiB."""
 
 _LONGEST_NAME = 40
 
 
 @dataclass(frozen=True)
 class Script:
-    """A script that is sent along: the name of its file and what it says."""
+    """A local script that is sent with its job: its file name and text."""
 
     name: str
     text: str
@@ -49,9 +49,9 @@ class Script:
 
 
 def script_of(command: Sequence[str]) -> Script | None:
-    """The script that a command begins with, if it does: a file of this machine that is called .py or .sh.
+    """Return the script that a command begins with: a local file named .py or .sh. None if it begins with a program.
 
-    Raises ExplainedError for one that is not there, cannot be read, or that no ConfigMap can hold.
+    Raises ExplainedError for a script that does not exist, cannot be read, or does not fit into a ConfigMap.
     """
     if not command or Path(command[0]).suffix not in _INTERPRETERS:
         return None
@@ -73,7 +73,7 @@ def script_of(command: Sequence[str]) -> Script | None:
 
 
 _SENT_AS = re.compile(r"[-._a-zA-Z0-9]{1,253}")
-"""The key of a ConfigMap (k8s.io/apimachinery, util/validation, IsConfigMapKey)."""
+"""Pattern of a ConfigMap's keys (k8s.io/apimachinery, util/validation, IsConfigMapKey)."""
 
 
 def _unsendable(problem: str, remedy: str) -> ExplainedError:
@@ -81,16 +81,16 @@ def _unsendable(problem: str, remedy: str) -> ExplainedError:
 
 
 def name_for(command: Sequence[str]) -> str:
-    """A name for the job of a command, after its script or its program; the same command gives the same name, and so resumes."""
+    """Return a name for the job of a command, from its script or program. The same command has the same name and therefore resumes."""
     programs = [each for each in command if Path(each).suffix in _INTERPRETERS]
     stem = Path((programs or [*command, "job"])[0]).stem.lower()
     name = re.sub(r"[^a-z0-9]+", "-", stem).strip("-") or "job"
-    # Kubernetes begins names of Services with a letter.
+    # Names of Services must begin with a letter.
     return (name if name[0].isalpha() else f"job-{name}")[:_LONGEST_NAME].strip("-")
 
 
 def command_of(script: Script, arguments: Sequence[str]) -> list[str]:
-    """The command of a script where it is in the container; a launcher comes before it as before any command."""
+    """Return the command of a script in the container. A launcher is prepended later, as to any command."""
     return [script.interpreter, f"{SCRIPT_FOLDER}/{script.name}", *arguments]
 
 
@@ -98,21 +98,20 @@ CHECKPOINTED, QUEUED = "checkpointed-job", "queued-job"
 
 
 def kind_for(plan: Plan, fields: Mapping[str, Any]) -> str:
-    """The kind of job: one that resumes where its class keeps checkpoints, else a batch."""
+    """Return the kind of job: one that resumes if its class keeps checkpoints, otherwise a batch."""
     route = plan.route_of(fields.get("workload_class"))
     resumes = route is not None and route.checkpoint and fields.get("gpus") != 0
     return CHECKPOINTED if resumes else QUEUED
 
 
 def with_script(kind: str, fields: Mapping[str, Any], script: Script, arguments: Sequence[str]) -> dict[str, Any]:
-    """The fields of a job of a kind with a script as its command, and with the volume that holds it.
+    """Return the fields of a job with a script as its command and with the script's volume.
 
-    Python on several GPUs that train together has a rank on each, unless another launcher is asked for; the image has the runtime then.
-
-    What is not of its field's type is left as it is, for the check of all fields to tell. Raises ExplainedError for a volume in its place.
+    A Python script on several GPUs gets one rank per GPU unless another launcher is requested, which requires the runtime in the image.
+    Fields of a wrong type are left unchanged for the later check of all fields. Raises ExplainedError for a volume at the script's path.
     """
     counts = [fields.get(each, 1) for each in ("gpus", "pods")]
-    # A batch's pods each do their own part, and a shell script starts what it wants to.
+    # Pods of a batch work independently, and a shell script starts its own processes.
     several = kind != QUEUED and script.interpreter == "python" and all(isinstance(each, int) for each in counts) and prod(counts) > 1
     launcher = {"launcher": Launcher.RANKS.value} if several and fields.get("launcher") is None else {}
     volumes = fields.get("volumes", {})
@@ -124,20 +123,20 @@ def with_script(kind: str, fields: Mapping[str, Any], script: Script, arguments:
 
 
 def submit(cluster: TeamCluster, objects: Sequence[KubeObject], script: Script | None) -> list[str]:
-    """Creates the jobs, and returns the names of those whose ended predecessors had to go.
+    """Create the jobs, and return the names of finished predecessors that were deleted.
 
-    A predecessor goes only when the server would take what comes in its place. Raises ExplainedError for a job of that name which has not
-    ended, and for what the cluster refuses: of that nothing is left.
+    A predecessor is deleted only if a dry run shows that the server accepts its successor. Raises ExplainedError for a job of that name
+    that has not ended, and for a refusal by the cluster; created objects are then deleted again.
     """
     work = objects[0]["metadata"]["labels"][NAME_LABEL]
     ended = _ended(cluster, work)
     made: list[KubeObject] = []
     try:
         for each in objects if ended else ():
-            cluster.create(_under_a_name_of_its_own(each), dry_run=True)
+            cluster.create(_with_generated_name(each), dry_run=True)
         stop(cluster, ended)
         for each in objects:
-            made.append(cluster.create(each))  # noqa: PERF401 -- those before one that is refused are taken back
+            made.append(cluster.create(each))  # noqa: PERF401 -- after a refusal, those created before are deleted
         if script is not None:
             _send(cluster, work, script, made)
     except (ApiException, ExplainedError) as error:
@@ -148,18 +147,21 @@ def submit(cluster: TeamCluster, objects: Sequence[KubeObject], script: Script |
     return [each.name for each in ended]
 
 
-def _under_a_name_of_its_own(each: KubeObject) -> KubeObject:
+def _with_generated_name(each: KubeObject) -> KubeObject:
     metadata = {key: value for key, value in each["metadata"].items() if key != "name"}
     return {**each, "metadata": {**metadata, "generateName": f"{each['metadata']['name'][:_LONGEST_NAME]}-"}}
 
 
 def script_map(work: str) -> str:
-    """The name of the ConfigMap with a job's script."""
+    """Return the name of the ConfigMap with a job's script."""
     return f"{work}-script"
 
 
 def _send(cluster: TeamCluster, work: str, script: Script, jobs: Sequence[KubeObject]) -> None:
-    """Puts the script where the jobs look for it; it goes with them. They are there already: who has their name has its script's, too."""
+    """Create the script's ConfigMap, owned by the jobs.
+
+    The jobs exist already: only the owner of their name may write the ConfigMap's.
+    """
     owners = [
         {"apiVersion": each["apiVersion"], "kind": each["kind"], "name": each["metadata"]["name"], "uid": each["metadata"]["uid"]}
         for each in jobs
@@ -171,14 +173,14 @@ def _send(cluster: TeamCluster, work: str, script: Script, jobs: Sequence[KubeOb
     except ApiException as error:
         if error.status != CONFLICT:
             raise
-        # What an earlier job of that name has left: its script alone counts.
+        # An earlier job of that name left its ConfigMap: replace it.
         cluster.delete(MAP, script_map(work))
         _until(lambda: cluster.find(MAP, script_map(work)) is None, "the end of the earlier script", _WAIT_SECONDS)
         cluster.create(made)
 
 
 def _ended(cluster: TeamCluster, work: str) -> list[JobState]:
-    """The jobs of that name, all of which have ended. Raises ExplainedError for those that have not."""
+    """Return the jobs of that name. Raises ExplainedError if one has not ended."""
     found = states_of(cluster, work)
     if going := [each.name for each in found if each.state not in ENDED]:
         remedy = f"`flexspot jobs logs {work}` follows it, `flexspot jobs stop {work}` ends it; --name gives this one another name."
@@ -187,7 +189,7 @@ def _ended(cluster: TeamCluster, work: str) -> list[JobState]:
 
 
 def states_of(cluster: TeamCluster, work: str | None = None) -> list[JobState]:
-    """The team's jobs, or those of one workload or of one name. Raises ExplainedError where they may not be seen."""
+    """Return the team's jobs, or those of one workload or name. Raises ExplainedError if they may not be listed."""
     try:
         return job_states(cluster, work)
     except ApiException as error:
@@ -195,16 +197,16 @@ def states_of(cluster: TeamCluster, work: str | None = None) -> list[JobState]:
 
 
 def job_states(cluster: TeamCluster, work: str | None = None) -> list[JobState]:
-    """The same, where ApiException is the caller's."""
+    """Return the same as `states_of`, but raise ApiException."""
     jobs = [each for kind in (JOB, JOB_SET) for each in cluster.list(kind)]
     found = states(jobs, cluster.list(WORKLOAD), cluster.list(POD))
     return [each for each in found if work is None or work in (each.work, each.name)]
 
 
 def stop(cluster: TeamCluster, jobs: Sequence[JobState]) -> None:
-    """Deletes jobs with their pods, and returns when they are gone: until then two pods could write one checkpoint. Checkpoints stay.
+    """Delete jobs with their pods, but not their checkpoints. Return when all are gone: until then two pods could write one checkpoint.
 
-    Raises ExplainedError where the cluster refuses, and where somebody has put another job in the place of one.
+    Raises ExplainedError if the cluster refuses, or if another job has replaced one of them.
     """
     kinds = {"Job": JOB, "JobSet": JOB_SET}
     try:
@@ -222,7 +224,7 @@ def _is_gone(cluster: TeamCluster, kind: str, job: JobState) -> bool:
 
 
 _WAIT_SECONDS, _GONE_POLL_SECONDS = 150, 0.5
-"""The first comes on top of what pods are given to end."""
+"""The first is added to the grace period of the pods."""
 
 
 def _until(is_so: Callable[[], bool], what: str, seconds: float) -> None:
@@ -238,11 +240,11 @@ _POLL_SECONDS = 2.0
 _PATIENCE_SECONDS = 300.0
 _EARLIER_LINES = 1000
 _OVERLAP_SECONDS = 5
-"""Lines are asked for so far back again; those that were seen are not shown twice."""
+"""Overlap of successive requests for lines. Lines in the overlap are shown once."""
 
 
 class LogTail:
-    """The lines of one pod that have not been shown yet, of those before it is asked the last thousand."""
+    """New lines of one pod's output. The first request returns at most the last thousand lines."""
 
     def __init__(self, cluster: TeamCluster, pod: str) -> None:
         self.pod = pod
@@ -251,7 +253,7 @@ class LogTail:
         self._asked: float | None = None
 
     def fresh(self) -> list[str]:
-        """The next lines, without their times. Raises ApiException where there are none to be had."""
+        """Return the next lines, without their timestamps. Raises ApiException if the output is not available."""
         since = None if self._asked is None else int(time.monotonic() - self._asked) + _OVERLAP_SECONDS
         now = time.monotonic()
         text = self._cluster.log(self.pod, CONTAINER, since_seconds=since, tail=_EARLIER_LINES if self._asked is None else None)
@@ -259,9 +261,9 @@ class LogTail:
         return self.unseen(text)
 
     def unseen(self, text: str) -> list[str]:
-        """The lines of a text with times that are not earlier than all before it, but for those that were there already.
+        """Return the lines of a text that are not older than those of earlier texts and were not shown yet.
 
-        Within a text lines may be out of order: output and errors are two streams.
+        Lines within one text may be out of order, since stdout and stderr are two streams.
         """
         found: list[str] = []
         since, shown = self._last, self._shown
@@ -277,34 +279,34 @@ class LogTail:
 
 
 def first_pod(pods: list[KubeObject]) -> str | None:
-    """The pod whose output is shown: of index 0, the newest of that index that has begun."""
-    begun = [each for each in pods if each.get("status", {}).get("phase") in {"Running", "Succeeded", "Failed"}]
-    of_first = [each for each in begun if each["metadata"].get("annotations", {}).get(INDEX_ANNOTATION, "0") == "0"]
+    """Return the pod whose output is shown: the newest started pod with index 0."""
+    started = [each for each in pods if each.get("status", {}).get("phase") in {"Running", "Succeeded", "Failed"}]
+    of_first = [each for each in started if each["metadata"].get("annotations", {}).get(INDEX_ANNOTATION, "0") == "0"]
     newest = max(of_first, key=lambda each: each["metadata"].get("creationTimestamp", ""), default=None)
     return None if newest is None else newest["metadata"]["name"]
 
 
 class _Output:
-    """What the first pod of some jobs writes, whichever pod that is at the time."""
+    """Output of the first pod of some jobs, which may be replaced by another one over time."""
 
     def __init__(self, cluster: TeamCluster, say: Callable[[str], None], write: Callable[[str], None]) -> None:
         self._cluster, self._say, self._write = cluster, say, write
         self._tail: LogTail | None = None
-        self._told = False
+        self._reported = False
 
     def show(self, jobs: list[JobState]) -> None:
-        """Writes what is new."""
+        """Write the new lines."""
         try:
             pod = first_pod(_pods(self._cluster, jobs[0]))
             if pod is not None and (self._tail is None or self._tail.pod != pod):
-                self._tail, self._told = LogTail(self._cluster, pod), False
+                self._tail, self._reported = LogTail(self._cluster, pod), False
             for line in self._tail.fresh() if self._tail else ():
                 self._write(line)
         except (ApiException, ExplainedError) as error:
-            if not self._told:
+            if not self._reported:
                 words = message_of(error) if isinstance(error, ApiException) else error.problem
                 self._say(f"the output is not available: {words}")
-            self._told = True
+            self._reported = True
 
 
 def _pods(cluster: TeamCluster, job: JobState) -> list[KubeObject]:
@@ -312,12 +314,12 @@ def _pods(cluster: TeamCluster, job: JobState) -> list[KubeObject]:
 
 
 def follow(cluster: TeamCluster, work: str, say: Callable[[str], None], write: Callable[[str], None]) -> State:
-    """Until all jobs of a workload have ended: `say` is told how they are, `write` is given lines of output. DONE if all are.
+    """Follow the jobs of a workload until all have ended, and return DONE if all succeeded, otherwise FAILED.
 
-    Nothing is changed: whoever stops looking leaves the job as it is. A server that is busy, or out of reach, is asked again for some
-    minutes. Raises ExplainedError after them, and for what may not be seen.
+    Passes changes of state to `say` and lines of output to `write`. Nothing is changed, so that interrupting it does not affect the jobs.
+    A busy or unreachable server is asked again for five minutes. Raises ExplainedError after them, and if the jobs may not be listed.
     """
-    told: dict[str, str] = {}
+    reported: dict[str, str] = {}
     output = _Output(cluster, say, write)
     silent_since: float | None = None
     while True:
@@ -338,8 +340,8 @@ def follow(cluster: TeamCluster, work: str, say: Callable[[str], None], write: C
             say(f"{work} is gone: it was stopped, or its retention time is over")
             return State.FAILED
         for each in found:
-            if (words := described(each)) != told.get(each.name):
-                told[each.name] = words
+            if (words := described(each)) != reported.get(each.name):
+                reported[each.name] = words
                 say(words)
         output.show(found)
         if all(each.state in ENDED for each in found):
@@ -348,6 +350,6 @@ def follow(cluster: TeamCluster, work: str, say: Callable[[str], None], write: C
 
 
 def described(job: JobState) -> str:
-    """One line on a job."""
+    """Return a line about a job."""
     pods = f", {job.pods} of {job.of} pods" if job.state in {State.RUNNING, State.STARTING} and job.of > 1 else ""
     return f"{job.name} is {job.state}{pods}{f': {job.why}' if job.why else ''}"

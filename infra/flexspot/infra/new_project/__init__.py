@@ -1,1 +1,1 @@
-"""What `flexspot init` writes: a project with stacks of its own."""
+"""The files that `flexspot init` writes: a project with its stacks."""

@@ -1,4 +1,4 @@
-"""What a new project is to be, and what is wrong with a person's words for it."""
+"""Answers that describe a new project, and their checks."""
 
 from __future__ import annotations
 
@@ -21,31 +21,31 @@ if TYPE_CHECKING:
 
 
 CodeHost = Literal["github", "gitlab"]
-"""Where the project's repository is."""
+"""Host of the project's repository."""
 
 MACHINES = {Platform.EKS: "g6.xlarge", Platform.GKE: "g2-standard-8", Platform.LOCAL: "g6.xlarge"}
-"""The machine of a new project's pools where nobody names one: one L4."""
+"""Default machine of a new project's pools, with one L4."""
 
 REGIONS = {Platform.EKS: "us-east-1", Platform.GKE: "us-central1", Platform.LOCAL: ""}
 
 GPUS_AT_MOST = 512
-"""The most GPUs of a new project's pool. More are a plan of their own, and typing errors are caught."""
+"""Most GPUs of a new project's pool. The limit catches typing errors; larger pools need their own planning."""
 
 _ACCOUNTS = {Platform.EKS: AWS_ACCOUNT, Platform.GKE: GCP_PROJECT}
 _REGION_FORMS = {Platform.EKS: AWS_REGION, Platform.GKE: GCP_REGION}
 _ZONES = 3
 
 PROJECT_NAME = r"^[A-Za-z0-9_.-]{1,100}$"
-"""What Pulumi takes as a project's name (pulumi 3.259, sdk/go/common/tokens/project.go)."""
+"""Pattern of project names that Pulumi accepts (pulumi 3.259, sdk/go/common/tokens/project.go)."""
 
 
 def wrong(option: str, value: object, problem: str, allowed: str) -> ExplainedError:
-    """What is wrong with one answer, by the option that gives it."""
+    """Return an error about one answer, which names its option."""
     return ExplainedError(f"{option} {value!r} {problem}.", f"give {option}: {allowed}.", exit_code=ExitCode.BAD_USAGE)
 
 
 def of_form(option: str, value: str, pattern: str, words: str = "") -> str:
-    """`value`, which fits `pattern`. Raises ExplainedError that says what is allowed."""
+    """Return `value` if it matches `pattern`. Otherwise raise ExplainedError with the allowed form."""
     if re.fullmatch(pattern, value) is None:
         raise wrong(option, value, "cannot be used", words or FORMS[pattern])
     return value
@@ -53,36 +53,35 @@ def of_form(option: str, value: str, pattern: str, words: str = "") -> str:
 
 @dataclass(frozen=True)
 class Answers:
-    """A new project: where it runs, whose it is, who shares it, and the most GPUs that it has at once.
-
-    `account` and `prod_account` are the Google Cloud projects or the AWS accounts, empty for a project of the lab alone; `zones` are those
-    that the stacks use, none for the lab. `dev_gpus` and `prod_gpus` are on Spot; production has a machine on demand for each team besides.
-    `cidrs` are from where the API server of an EKS development cluster is reached; none keeps it private.
-    `host` is where the repository is.
-    """
+    """The answers that describe a new project. Account, region, zones and machine are empty for a project with only a lab."""
 
     cloud: Platform
     name: str
     owner: str
     teams: tuple[str, ...]
     account: str = ""
+    """Google Cloud project or AWS account of development."""
     prod_account: str = ""
+    """The same of production."""
     region: str = ""
     zones: tuple[str, ...] = ()
     machine: str = ""
     dev_gpus: int = 4
+    """Most Spot GPUs of development."""
     prod_gpus: int = 16
+    """Most Spot GPUs of production, which also has an on-demand machine for each team."""
     cidrs: tuple[str, ...] = ()
+    """Networks that may reach the API server of an EKS development cluster. Empty: it is private."""
     host: CodeHost = "github"
 
     @property
     def described_machine(self) -> Machine:
-        """The pools' machine, as the catalog has it."""
+        """The catalog's entry of the pools' machine."""
         return _machines(self.cloud)[self.machine]
 
     @property
     def gpus_per_node(self) -> int:
-        """How many GPUs a node of that machine has."""
+        """Number of GPUs of a node."""
         gpu = self.described_machine.gpu
         return 0 if gpu is None else gpu.count
 
@@ -92,19 +91,19 @@ def _machines(cloud: Platform) -> dict[str, Machine]:
 
 
 def _with_gpus(cloud: Platform) -> dict[str, Machine]:
-    """The machines that a pool can have without further words: those with GPUs in a fixed number."""
+    """Return the machines with a fixed number of GPUs, which a pool can use without further settings."""
     return {name: each for name, each in _machines(cloud).items() if each.gpu is not None and len(each.gpu.counts) == 1}
 
 
 OF_THE_CLOUDS = ("--account", "--prod-account", "--region", "--zone", "--machine", "--dev-gpus", "--prod-gpus")
-"""The options of which the lab has nothing."""
+"""Options that do not apply to the lab."""
 
 OF_EKS = ("--cidr",)
-"""Those of EKS alone."""
+"""Options of EKS only."""
 
 
 def refuse_options_of_others(cloud: Platform, given: Iterable[str]) -> None:
-    """Raises ExplainedError that names those of the options `given` that are of no use on `cloud`."""
+    """Raise ExplainedError if any of the options `given` does not apply to `cloud`."""
     unused = OF_EKS if cloud is Platform.GKE else (*OF_THE_CLOUDS, *OF_EKS) if cloud is Platform.LOCAL else ()
     if named := ", ".join(each for each in given if each in unused):
         problem = f"{named}: a project on {cloud} has no use for it."
@@ -112,19 +111,20 @@ def refuse_options_of_others(cloud: Platform, given: Iterable[str]) -> None:
 
 
 def checked_name(name: str) -> str:
-    """The project's name. Raises ExplainedError for one that Pulumi does not take."""
+    """Return the project's name. Raises ExplainedError for one that Pulumi does not accept."""
     return of_form("--name", name, PROJECT_NAME, "up to 100 letters, digits, dots, hyphens and underscores, such as acme-ai")
 
 
 def checked_account(cloud: Platform, account: str) -> str:
-    """The Google Cloud project or the AWS account. Raises ExplainedError for what is none."""
+    """Return the Google Cloud project or the AWS account. Raises ExplainedError for a malformed one."""
     return of_form("--account", account, _ACCOUNTS[cloud])
 
 
 def checked_prod_account(cloud: Platform, account: str, of_development: str) -> str:
-    """That of production. Raises ExplainedError for what is none, and on GKE for the project of development.
+    """Return the account of production. Raises ExplainedError for a malformed one, and on GKE for the project of development.
 
-    To Google Cloud pods of one namespace and account are the same in all clusters of a project, and would reach each other's buckets.
+    Google Cloud does not distinguish pods of the same namespace and service account in different clusters of a project: they would reach
+    each other's buckets.
     """
     of_form("--prod-account", account, _ACCOUNTS[cloud])
     if cloud is Platform.GKE and account == of_development:
@@ -134,12 +134,12 @@ def checked_prod_account(cloud: Platform, account: str, of_development: str) -> 
 
 
 def checked_owner(owner: str) -> str:
-    """Who answers for everything. Raises ExplainedError for what is no name."""
+    """Return the owner of the project. Raises ExplainedError for a malformed name."""
     return of_form("--owner", owner, NAME)
 
 
 def checked_teams(written: list[str]) -> tuple[str, ...]:
-    """The teams, of words that may each hold several with commas between. Raises ExplainedError for no name, doubles and taken ones."""
+    """Return the teams from comma-separated values. Raises ExplainedError for malformed, duplicate and reserved names."""
     teams = [name.strip() for each in written for name in each.split(",")]
     for name in teams:
         of_form("--team", name, NAME)
@@ -151,12 +151,12 @@ def checked_teams(written: list[str]) -> tuple[str, ...]:
 
 
 def checked_region(cloud: Platform, region: str) -> str:
-    """The region. Raises ExplainedError for what has not a region's form."""
+    """Return the region. Raises ExplainedError for a malformed one."""
     return of_form("--region", region, _REGION_FORMS[cloud])
 
 
 def named_zones(cloud: Platform, region: str, written: list[str]) -> tuple[str, ...]:
-    """The zones that are written, each once. Raises ExplainedError for what is none of the region, and on EKS for a single one."""
+    """Return the given zones without duplicates. Raises ExplainedError for zones outside the region, and on EKS for a single one."""
     for zone in written:
         if not zone_in_region(VOCABULARIES[cloud].catalog, region, of_form("--zone", zone, ZONE)):
             raise wrong("--zone", zone, f"is not in region {region}", "a zone of it")
@@ -167,7 +167,7 @@ def named_zones(cloud: Platform, region: str, written: list[str]) -> tuple[str, 
 
 
 def checked_machine(cloud: Platform, machine: str) -> str:
-    """The machine of the pools. Raises ExplainedError for one that is not known, has no GPU, or may have several numbers of them."""
+    """Return the machine of the pools. Raises ExplainedError for an unknown one and for one without a fixed number of GPUs."""
     fitting = _with_gpus(cloud)
     if machine not in fitting:
         problem = "has no GPUs, or none of a fixed number" if machine in _machines(cloud) else "is not in the catalog"
@@ -176,9 +176,9 @@ def checked_machine(cloud: Platform, machine: str) -> str:
 
 
 def zones_with(cloud: Platform, region: str, machine: str, named: tuple[str, ...]) -> tuple[str, ...]:
-    """The zones: those that are named, else up to three that offer the machine, filled up to as many as a cluster of EKS needs.
+    """Return the named zones, by default up to three that offer the machine, plus others if EKS requires more.
 
-    Raises ExplainedError where the machine is not known to be offered.
+    Raises ExplainedError if the machine is not known to be offered there.
     """
     found = _machines(cloud)[machine]
     if not found.zones:
@@ -195,7 +195,7 @@ def zones_with(cloud: Platform, region: str, machine: str, named: tuple[str, ...
         allowed = f"one that is ({nearest(machine, there)}), or with --region where it is: {nearest(region, sorted(found.zones))}"
         raise wrong("--machine", machine, f"is not known to be offered in {region}", allowed)
     if named:
-        # A name may mean another zone in another account.
+        # The same zone name may refer to different zones in different accounts.
         sure = all(map(is_zone_id, named)) or not zone_names_differ(region)
         if sure and not set(named) & found.offered_in(region):
             allowed = f"another machine, or with --zone those that have it: {', '.join(found.zones[region])}"
@@ -207,13 +207,13 @@ def zones_with(cloud: Platform, region: str, machine: str, named: tuple[str, ...
 
 
 def _usual_zones(cloud: Platform, region: str) -> list[str]:
-    """The zones of a region, those first that offer most machines: old ones, where EKS may have no control plane, come last."""
+    """Return the zones of a region, those with most machines first. Old zones, where EKS may lack control planes, come last."""
     offering = Counter(zone for each in _machines(cloud).values() for zone in each.zones.get(region, ()))
     return sorted(offering, key=lambda zone: (-offering[zone], zone))
 
 
 def checked_gpus(option: str, gpus: int, per_node: int) -> int:
-    """The most GPUs of a pool. Raises ExplainedError for a number that whole nodes do not have."""
+    """Return the most GPUs of a pool. Raises ExplainedError for a number that is out of range or not one of whole nodes."""
     if not 1 <= gpus <= GPUS_AT_MOST or gpus % per_node:
         raise wrong(option, gpus, "cannot be had", f"a multiple of {per_node} (GPUs of a node) from {per_node} to {GPUS_AT_MOST}")
     return gpus

@@ -1,6 +1,6 @@
-"""The files of a new project, and how they are written: all of them fit together, and nothing that is there is touched.
+"""The files of a new project, which fit together, and how they are written without touching existing files.
 
-Its README says what `up` needs besides, in commands: the official pieces, an account, a backend, quotas.
+The README lists the commands for the prerequisites of `up`: official programs, an account, a backend, quotas.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ _PLACE = re.compile(r"<<(\w+)>>")
 RULES = "flexspot-lint.yaml"
 
 SHARED = ("README.md", ".gitignore")
-"""Files that a folder may have already, and that stay as they are there."""
+"""Files that may exist already and are then left unchanged."""
 
 
 @dataclass(frozen=True)
 class NewProject:
-    """Every file of a project by its path, and what its stacks are warned of."""
+    """The files of a project by path, and warnings about its stacks."""
 
     files: Mapping[str, str]
     warnings: tuple[str, ...]
@@ -50,10 +50,12 @@ class NewProject:
 
 @dataclass(frozen=True)
 class Written:
-    """What was written, and what was there already and is as it was."""
+    """The result of writing a project."""
 
     made: tuple[str, ...]
+    """New files."""
     kept: tuple[str, ...]
+    """Files that existed already and were left unchanged."""
 
 
 _TEMPLATE_OF = {
@@ -66,25 +68,25 @@ _TEMPLATE_OF = {
 }
 
 
-_JUDGES: Mapping[CodeHost, tuple[str, str]] = {
+_WORKFLOWS: Mapping[CodeHost, tuple[str, str]] = {
     "github": (".github/workflows/flexspot.yaml", "workflow.yaml"),
     "gitlab": (".gitlab-ci.yml", "gitlab.yaml"),
 }
-"""The file that judges changes, and its template."""
+"""The workflow that checks changes, and its template."""
 
 _SCHEMA = "stacks/platform.schema.json"
 
 
 def usual_files(host: CodeHost) -> tuple[str, ...]:
-    """The files that every project has whose repository is there."""
-    return (*_TEMPLATE_OF, _JUDGES[host][0], _SCHEMA, "stacks/Pulumi.local.yaml")
+    """Return the files that every project on this host has."""
+    return (*_TEMPLATE_OF, _WORKFLOWS[host][0], _SCHEMA, "stacks/Pulumi.local.yaml")
 
 
 def refuse_what_is_there(folder: Path, names: Iterable[str]) -> None:
-    """Raises ExplainedError where these files of a project could not be made in `folder`.
+    """Raise ExplainedError if these files of a project cannot be created in `folder`.
 
-    Because one is there already that is not SHARED (a link counts, whatever it leads to), or something that is no folder is where their
-    folder must be.
+    That is so if one that is not SHARED exists already, also as a link to anything, or if something other than a folder is at the path of
+    their folder.
     """
     paths = {name: folder / name for name in names}
     above = sorted({each for path in paths.values() for each in path.parents})
@@ -103,7 +105,7 @@ def refuse_what_is_there(folder: Path, names: Iterable[str]) -> None:
 
 
 def project_files(answers: Answers) -> NewProject:
-    """Every file of the project. Raises ExplainedError for answers whose stacks cannot work."""
+    """Return the files of the project. Raises ExplainedError for answers whose stacks cannot work."""
     shown = {
         "name": flow(answers.name),
         "owner": answers.owner,
@@ -111,23 +113,23 @@ def project_files(answers: Answers) -> NewProject:
         "requirement": _requirement(answers, version("flexspot")),
         "pulumi": str(sdk_version()),
         "teams": ", ".join(answers.teams),
-        "judge": _JUDGES[answers.host][0],
+        "judge": _WORKFLOWS[answers.host][0],
     }
-    files = {name: _filled(template, shown) for name, template in (*_TEMPLATE_OF.items(), _JUDGES[answers.host])}
+    files = {name: _filled(template, shown) for name, template in (*_TEMPLATE_OF.items(), _WORKFLOWS[answers.host])}
     files[_SCHEMA] = json.dumps(stack_file_schema(), indent=2) + "\n"
     stacks, warnings = _checked_stacks(answers, files[RULES])
     rows = "\n".join(f"| `{name}` | {_about(answers, name)} |" for name in stacks)
     first = next(iter(stacks))
-    told = shown | {"name": answers.name, "stacks": rows, "first": first, "deploying": _deploying(answers, shown["pulumi"])}
+    values = shown | {"name": answers.name, "stacks": rows, "first": first, "deploying": _deploying(answers, shown["pulumi"])}
     files |= {_stack_file(name): text for name, text in stacks.items()}
-    return NewProject(files | {"README.md": _filled("readme.md", told)}, warnings)
+    return NewProject(files | {"README.md": _filled("readme.md", values)}, warnings)
 
 
 def write_project(folder: Path, files: Mapping[str, str]) -> Written:
-    """Writes the files into `folder`, which is made where it is not there.
+    """Write the files into `folder`, which is created if necessary.
 
-    What is there stays: of README.md and .gitignore nothing more is said than that; for any other nothing at all is written. Raises
-    ExplainedError then, and where a file cannot be written.
+    An existing README.md or .gitignore is kept. If any other file exists, nothing is written. Raises ExplainedError then, and if a file
+    cannot be written.
     """
     refuse_what_is_there(folder, files)
     there = [name for name in files if os.path.lexists(folder / name)]
@@ -138,7 +140,7 @@ def write_project(folder: Path, files: Mapping[str, str]) -> Written:
         path = folder / name
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            # Not over what another process has made meanwhile.
+            # "x" does not overwrite a file that another process has created meanwhile.
             with path.open("x", encoding="utf-8") as file:
                 file.write(text)
         except OSError as error:
@@ -156,9 +158,9 @@ def _stack_file(name: str) -> str:
 
 
 def _checked_stacks(answers: Answers, rules: str) -> tuple[dict[str, str], tuple[str, ...]]:
-    """The stack files by stack, tried side by side as `settings check` would, and what is warned of.
+    """Return the stack files by stack, checked together as by `settings check`, and their warnings.
 
-    A budget, which is what the plan of the same stack costs at worst, is added to what was tried.
+    A budget is added after the check: the worst-case cost of the same stack.
     """
     clouds = () if answers.cloud is Platform.LOCAL else ("dev", "prod")
     tried = {name: cloud_stack(answers, name, None) for name in clouds} | {"local": lab_stack(answers)}
@@ -191,13 +193,13 @@ def _tried(folder: Path, name: str, cloud: Platform) -> StackPlan:
 
 
 def _worst_usd(stack: StackPlan) -> Decimal | None:
-    """What a stack costs a month at worst; None where a price is not known."""
+    """Return the worst-case monthly cost of a stack. None if a price is not known."""
     cost = plan_cost(costed(stack.plan), stack.prices, shipped_use())
     return None if cost.unknown else cost.total.worst_usd
 
 
 def _rounded_up(usd: Decimal) -> int:
-    """To two digits and zeros."""
+    """Return the amount rounded up to two significant digits."""
     whole = int(usd) + 1
     step = 10 ** max(0, len(str(whole)) - 2)
     return -(-whole // step) * step
@@ -220,19 +222,19 @@ _LOGINS = {Platform.GKE: "gcloud auth application-default login", Platform.EKS: 
 
 
 def _requirement(answers: Answers, version: str) -> str:
-    """What the project requires of Flexspot: this version, with the libraries that its stacks are deployed by."""
+    """Return the project's requirement of this version of Flexspot, with the libraries for its stacks."""
     return f"flexspot[{'platform' if answers.cloud is Platform.LOCAL else answers.cloud}]=={version}"
 
 
 def commands(answers: Answers) -> list[str]:
-    """What to run before the first `up` of a cloud's stack, one command a line; none for a project of the lab alone."""
+    """Return the commands to run before the first `up` of a cloud's stack. Empty for a project with only a lab."""
     if answers.cloud is Platform.LOCAL:
         return []
     return [*map(plugin_command, plugins_of(answers.cloud)), _LOGINS[answers.cloud], "pulumi login", "flexspot settings needs -s dev"]
 
 
 def reach(answers: Answers) -> str:
-    """From where `up` reaches the clusters that it makes."""
+    """Return a sentence on the networks from which `up` reaches its clusters."""
     if answers.cloud is Platform.GKE:
         return "Clusters are reached by their DNS endpoint from anywhere; Google's IAM decides who gets in."
     public = "" if not answers.cidrs else f" Development is reached from {', '.join(answers.cidrs)} as well."
@@ -240,7 +242,7 @@ def reach(answers: Answers) -> str:
 
 
 def _deploying(answers: Answers, pulumi: str) -> str:
-    """The part of the README about it; empty for a project of the lab alone."""
+    """Return the README's section about deploying. Empty for a project with only a lab."""
     listed = "".join(f"    {each}\n" for each in commands(answers))
     if not listed:
         return ""

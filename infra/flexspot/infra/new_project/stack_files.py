@@ -1,4 +1,4 @@
-"""The stack files of a new project: development on Spot alone, production with a capped pool on demand, and one for the lab."""
+"""The stack files of a new project: development on Spot only, production with a capped on-demand pool, and one for the lab."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ if TYPE_CHECKING:
     from flexspot.infra.new_project.answers import Answers
 
 _ALTERNATIVES = {"g6.xlarge": ["g6.2xlarge", "g6.4xlarge"]}
-"""Machines with as many of the same GPUs: the more there are, the rarer is a stock-out of Spot."""
+"""Machines with the same GPUs. With more alternatives, Spot runs out of stock less often."""
 
 _LAB_GPUS = 4
 
-# For the empty passphrase: there is no secret in a lab's stack.
+# For the empty passphrase: a lab's stack has no secrets.
 _SALT = "v1:lazcPgDc2xw=:v1:aJUqMLBDmcGdCrjF:QPdHMgWUJ0pGQxtnw8qT3w43/8AnqA=="
 
 
 def flow(value: Any) -> str:
-    """A value as YAML on one line, quoted where it has to be: no value becomes syntax."""
+    """Return a value as YAML on one line, quoted where necessary so that it cannot become syntax."""
     return yaml.safe_dump(value, default_flow_style=True, sort_keys=False, width=10_000).removesuffix("\n").removesuffix("\n...")
 
 
 def shares(gpus: int, teams: Iterable[str]) -> dict[str, int]:
-    """GPUs in equal parts; the first teams have what does not divide."""
+    """Divide GPUs equally among teams. The first ones get the remainder."""
     names = list(teams)
     whole, over = divmod(gpus, len(names))
     return {name: whole + (number < over) for number, name in enumerate(names)}
 
 
 def lab_stack(answers: Answers) -> str:
-    """The stack for the local control plane: the same teams on four fake GPUs."""
+    """Return the stack file for the local control plane: the same teams on four fake GPUs."""
     pool = {"name": "l4-spot", "machine": MACHINES[Platform.LOCAL], "capacity_type": "spot", "max_nodes": _LAB_GPUS}
     owned = shares(_LAB_GPUS, answers.teams)
     return "\n".join(
@@ -63,7 +63,7 @@ def lab_stack(answers: Answers) -> str:
 
 
 def cloud_stack(answers: Answers, environment: str, budget_usd: int | None) -> str:
-    """The stack of an environment, `dev` or `prod`, in the answers' cloud."""
+    """Return the stack file of an environment, `dev` or `prod`, in the answers' cloud."""
     production = environment == "prod"
     sold_on_demand = answers.described_machine.on_demand
     gpu = answers.described_machine.gpu
@@ -100,7 +100,7 @@ def cloud_stack(answers: Answers, environment: str, budget_usd: int | None) -> s
             "    # GPUs of a pool that are a team's own. What it leaves unused, the others may borrow, and give back when asked.",
             "    teams:",
             *(f"      - {flow(team)}" for team in teams),
-            "    # What the policies and the API server refuse, beside what they refuse as shipped.",
+            "    # Further rules of the policies and the API server, in addition to the shipped ones.",
             "    admission: {rules_file: ../flexspot-lint.yaml}",
             *_budget(budget_usd, environment, answers),
             "",
@@ -157,7 +157,7 @@ def _eks(answers: Answers, environment: str) -> list[str]:
     public = bool(answers.cidrs) and not production
     access = {"access": "public_cidrs", "cidrs": list(answers.cidrs)} if public else {"access": "private"}
     book = shipped_images()
-    # The newest release whose version in a node group is known as well.
+    # The newest release with a known version for node groups.
     image = [each for each in book.with_images_for("al2023", PROPOSED_KUBERNETES) if book.eks_release(each, PROPOSED_KUBERNETES)][-1]
     system = {"machine": "m6i.xlarge", "min_nodes": 2, "max_nodes": 4 if production else 3}
     return [

@@ -1,4 +1,4 @@
-"""How Prometheus is reached and who asks: from what the command line says to what goes with every request."""
+"""Address and credentials of Prometheus, from options of the command line."""
 
 from __future__ import annotations
 
@@ -23,23 +23,27 @@ HIDDEN = "(hidden)"
 
 
 class CloudAuth(StrEnum):
-    """Whose credentials sign requests in: AWS's (Signature Version 4) or Google Cloud's (OAuth 2.0 tokens)."""
+    """The cloud whose credentials authenticate requests."""
 
     AWS = "aws"
+    """Signature Version 4."""
     GCP = "gcp"
+    """OAuth 2.0 tokens."""
 
 
 @dataclass(frozen=True)
 class PrometheusAccess:
-    """`url` without a slash at its end. `headers` go with every request; their values are kept out of representations and errors."""
+    """Address and credentials of a Prometheus server."""
 
     url: str
+    """Without a trailing slash."""
     headers: dict[str, str] = field(default_factory=dict[str, str], repr=False)
+    """Sent with every request. Their values do not appear in representations and errors."""
     ca: Path | None = None
     signer: Signer | None = field(default=None, repr=False)
 
     def hide(self, text: str) -> str:
-        """`text` without what is secret: a server may answer with what it was sent."""
+        """Return `text` without secrets, since a server may answer with what it was sent."""
         secrets = {part for value in self.headers.values() for part in (value, value.removeprefix("Bearer "))}
         if self.signer is not None:
             secrets |= self.signer.secrets()
@@ -58,9 +62,9 @@ def access_to(  # noqa: PLR0913 -- each is an option of the command line
     auth: CloudAuth | None = None,
     aws_region: str | None = None,
 ) -> PrometheusAccess:
-    """From what the command line says. Raises ExplainedError for what cannot be used; no error repeats a token or a header's value.
+    """Return the access that options of the command line describe. Raises ExplainedError for unusable options, without secret values.
 
-    Without `auth`, requests to the clouds' own hosts are signed in, unless a token or a header Authorization is given (decision 47).
+    Without `auth`, requests to the clouds' own hosts are signed, unless a token or an Authorization header is given (decision 47).
     """
     address = _address(url)
     if ca is not None and not ca.is_file():
@@ -94,7 +98,7 @@ def _address(url: str) -> str:
 
 def _header(written: str) -> tuple[str, str]:
     name, colon, value = written.partition(":")
-    if not colon or not name.strip() or not _fit_for_a_header(name.strip() + value.strip()) or " " in name.strip():
+    if not colon or not name.strip() or not _is_header_text(name.strip() + value.strip()) or " " in name.strip():
         raise _wrong("a --header is not of the form 'Name: value'.", "write it so, such as --header 'X-Scope-OrgID: ml'.")
     return name.strip(), value.strip()
 
@@ -109,7 +113,7 @@ def _token(file: Path | None, variable: str | None) -> str | None:
     token = None if token is None else token.strip()
     if not token:
         raise _wrong(f"{where} has no token.", "write only the token there.")
-    if not _fit_for_a_header(token) or " " in token:
+    if not _is_header_text(token) or " " in token:
         raise _wrong(f"{where} has more than a token: it contains spaces or line ends.", "write only the token there.")
     return token
 
@@ -121,8 +125,8 @@ def _content(file: Path) -> str:
         raise _wrong(f"the token file {file} cannot be read: {type(error).__name__}.", "give a text file that you can read.") from error
 
 
-def _fit_for_a_header(text: str) -> bool:
-    """A line end would begin a header of its own."""
+def _is_header_text(text: str) -> bool:
+    """Return whether a text fits into a header. A line end would start another header."""
     return text.isascii() and text.isprintable()
 
 
@@ -141,7 +145,7 @@ _GOOGLE_PATH = re.compile(r"/v1/projects/[^/]+/location/global/prometheus")
 
 
 def _signer(address: SplitResult, auth: CloudAuth | None, aws_region: str | None, headers: set[str]) -> Signer | None:
-    """Who signs requests to `address` in, if anybody; `headers` are the names of those that are given, in lower case."""
+    """Return the signer of requests to `address`, or None. `headers` are the names of the given ones, in lower case."""
     host = address.hostname or ""
     amazon, google = _AMAZON.fullmatch(host), host.lower() == _GOOGLE
     own = CloudAuth.AWS if amazon else CloudAuth.GCP if google else None
@@ -176,6 +180,6 @@ def _region(host: str, of_host: str | None, given: str | None) -> str:
         raise _wrong(f"--aws-region is {given}, and {host} is in {of_host}.", "leave --aws-region out.")
     region = given or of_host
     if region is None:
-        # Not that of AWS_REGION or the profile: where somebody works says nothing of where the workspace is.
+        # AWS_REGION and the profile are not used: the workspace may be in another region.
         raise _wrong(f"{host} does not tell the region of the workspace.", "give it with --aws-region, as in --aws-region us-east-1.")
     return region

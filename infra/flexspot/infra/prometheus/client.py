@@ -1,4 +1,4 @@
-"""A range query over HTTP: how Prometheus is reached, tried again where that may help, and what its reply means."""
+"""Range queries to Prometheus over HTTP: requests, retries, and the meaning of replies."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from flexspot.infra.prometheus.access import PrometheusAccess
 
 
-# What Prometheus, Thanos, Mimir and Cortex (as which AWS answers) say when a query is too much for them at once.
+# Messages of Prometheus, Thanos, Mimir and Cortex (which AWS uses) for queries that are too large.
 _TOO_LARGE = re.compile(
     r"too many samples|maximum resolution|too many points|query timed out|max-?chunks|exceeded.*limit|limit.*exceeded"
     r"|query hit the (max|aggregated)",
@@ -37,25 +37,28 @@ _SHOWN = 300
 
 
 class TooLargeError(Exception):
-    """The server will not answer so much at once; a shorter slice may do. The text is the server's."""
+    """A query or its reply is too large, so that a shorter slice may work. The text is usually the server's."""
 
 
 @dataclass(frozen=True)
 class QueryResult:
-    """The result of a query as it came, and what the server warned of: a part may be missing. `body` is the reply's, if it is of one."""
+    """The result of a query."""
 
     result: list[Any]
+    """As in the reply."""
     warnings: tuple[str, ...] = ()
+    """The server's warnings. With one, a part may be missing."""
     body: bytes | None = None
+    """Body of the reply. None if the result is composed of several replies."""
 
     @cached_property
     def matrix(self) -> Matrix:
-        """The series. Raises MalformedReplyError."""
+        """The series. Raises MalformedReplyError for a malformed result."""
         return read_matrix(self.result)
 
 
 def read_reply(reply: Reply, access: PrometheusAccess | None = None) -> QueryResult:
-    """The answer. Raises TooLargeError, and ExplainedError for what is no answer; neither shows what is secret of `access`."""
+    """Return the result in a reply. Raises TooLargeError, and ExplainedError for a reply without one. No error shows secrets."""
     hide: Callable[[str], str] = str if access is None else access.hide
     data = _json(reply, access)
     if data.get("status") != "success":
@@ -74,7 +77,7 @@ def read_reply(reply: Reply, access: PrometheusAccess | None = None) -> QueryRes
     warnings = cast("list[Any]", warned) if isinstance(warned, list) else []
     answer = QueryResult(content["result"], tuple(hide(str(each))[:_SHOWN] for each in warnings), reply.body)
     try:
-        answer.matrix  # noqa: B018 -- read here, so that only what can be read is kept
+        answer.matrix  # noqa: B018 -- read here, so that only readable answers are stored
     except MalformedReplyError as error:
         raise ExplainedError(f"Prometheus answered with {error}.", _NOT_PROMETHEUS) from error
     return answer
@@ -89,28 +92,28 @@ def _json(reply: Reply, access: PrometheusAccess | None) -> dict[str, Any]:
     try:
         data: Any = json.loads(text)
     except (ValueError, RecursionError) as error:
-        _require_let_in(reply, access, "")
+        _require_access(reply, access, "")
         title = _TITLE.search(text)
         content_type = reply.content_type or "no content type"
         seen = hide(f"a page titled {' '.join(title['title'].split())!r}" if title else content_type)[:_SHOWN]
         raise ExplainedError(
             f"Prometheus' address answered with {seen} and not with JSON (HTTP {reply.status}).", _NOT_PROMETHEUS
         ) from error
-    _require_let_in(reply, access, hide(_said(_mapping(cast("object", data))))[:_SHOWN])
+    _require_access(reply, access, hide(_said(_mapping(cast("object", data))))[:_SHOWN])
     if not isinstance(data, dict):
         raise ExplainedError(f"Prometheus' address answered with JSON of another form (HTTP {reply.status}).", _NOT_PROMETHEUS)
     return _mapping(cast("object", data))
 
 
 def _said(data: dict[str, Any]) -> str:
-    """The text of an error: in Prometheus' form, in Google's, where it is an object, or in AWS's."""
+    """Return the text of an error in the form of Prometheus, Google (an object) or AWS."""
     error = data.get("error")
     message = _mapping(cast("object", error)).get("message") if isinstance(error, dict) else error
     return str(message or data.get("message") or data.get("Message") or "")
 
 
-def _require_let_in(reply: Reply, access: PrometheusAccess | None, said: str) -> None:
-    """Raises ExplainedError for a reply to somebody who may not ask; `said` is its text, without what is secret."""
+def _require_access(reply: Reply, access: PrometheusAccess | None, said: str) -> None:
+    """Raise ExplainedError if the reply refuses access. `said` is its text without secrets."""
     signer = None if access is None else access.signer
     refused = None if signer is None or reply.status < 400 else signer.refused(reply, said)  # noqa: PLR2004 -- errors
     if refused is not None:
@@ -130,14 +133,14 @@ _TRIES = 5
 _FIRST_WAIT_SECONDS = 1.0
 _LONGEST_WAIT_SECONDS = 60.0
 _CONNECT_SECONDS = 10.0
-# Read into objects, a reply takes some eight times as much memory: a quarter of a gigabyte.
+# Parsed, a reply takes about eight times as much memory: a quarter of a gigabyte.
 _LARGEST_REPLY = 32 * 1024 * 1024
 _PIECE = 1024 * 1024
-_AGAIN = frozenset({429, 500, 502, 503, 504})
+_RETRIED = frozenset({429, 500, 502, 503, 504})
 
 
 class PrometheusClient:
-    """Asks one Prometheus. `read_seconds` is how long a query may take, `largest_reply` how many bytes its reply may have."""
+    """A client of one Prometheus. `read_seconds` limits the duration of a query, `largest_reply` the bytes of its reply."""
 
     def __init__(
         self,
@@ -158,14 +161,14 @@ class PrometheusClient:
             raise ExplainedError(
                 f"--ca {access.ca} has no usable certificate.", "give a file in PEM form.", exit_code=ExitCode.BAD_USAGE
             ) from error
-        # A redirect could lead the token to another server, so none is followed; tries are counted here, where a reply's meaning is known.
+        # A redirect could send the token to another server, so none is followed. query_range retries, since it knows a reply's meaning.
         timeout = urllib3.Timeout(connect=_CONNECT_SECONDS, read=read_seconds)
         self._pool = urllib3.PoolManager(ssl_context=context, timeout=timeout, retries=False)
 
     def query_range(self, query: Query, start: int, end: int, step: int) -> QueryResult:
-        """The samples from `start` until before `end`, at every `step`.
+        """Return the samples from `start` (inclusive) to `end` (exclusive), at every `step`.
 
-        Raises TooLargeError where a shorter slice may do, and ExplainedError for everything else that is no answer.
+        Raises TooLargeError if a shorter slice may work, and ExplainedError for any other failure.
         """
         # The API's end is inclusive.
         fields = {
@@ -178,22 +181,22 @@ class PrometheusClient:
         wait = _FIRST_WAIT_SECONDS
         for attempt in range(1, _TRIES + 1):
             try:
-                reply, asked_wait = self._post(fields)
+                reply, requested_wait = self._post(fields)
             except SSLError as error:
                 raise self._unreachable(error, "give the server's certificate authority with --ca.") from error
             except HTTPError as error:
-                # Nothing listens there: a server that has answered may be starting again, one that never has is not waited for.
-                nobody = not self._has_answered and isinstance(_cause(error), NewConnectionError)
-                if attempt == _TRIES or nobody:
+                # A server that has answered before may be restarting. One that never accepted a connection is not retried.
+                never_connected = not self._has_answered and isinstance(_cause(error), NewConnectionError)
+                if attempt == _TRIES or never_connected:
                     raise self._unreachable(
                         error, "check the address and the network, or give a longer --timeout; the same command goes on."
                     ) from error
             else:
                 self._has_answered = True
-                if reply.status not in _AGAIN or attempt == _TRIES:
+                if reply.status not in _RETRIED or attempt == _TRIES:
                     return self._read(reply)
                 self._raise_if_too_large(reply)
-                wait = max(wait, asked_wait)
+                wait = max(wait, requested_wait)
             self._wait(min(wait, _LONGEST_WAIT_SECONDS))
             wait *= 2
         raise AssertionError("the last try returns or raises")
@@ -207,7 +210,7 @@ class PrometheusClient:
             "Content-Type": "application/x-www-form-urlencoded",
         }
         if self._access.signer is not None:
-            # Anew for each try: a signature is good for minutes, and credentials are renewed.
+            # Signed again for each attempt: a signature is valid for minutes, and credentials are renewed.
             headers |= self._access.signer.headers("POST", url, content, headers)
         response = self._pool.request("POST", url, body=content, headers=headers, preload_content=False, redirect=False)
         try:
@@ -224,15 +227,15 @@ class PrometheusClient:
                 f"Prometheus' address redirects to another one (HTTP {response.status}), where a token must not be taken.",
                 "give the address that it redirects to; a login page means that a token is missing.",
             )
-        asked = response.headers.get("Retry-After", "")
+        retry_after = response.headers.get("Retry-After", "")
         reply = Reply(response.status, response.headers.get("Content-Type", ""), bytes(body), response.headers.get("x-amzn-ErrorType", ""))
-        return reply, float(asked) if asked.isdigit() else 0.0
+        return reply, float(retry_after) if retry_after.isdigit() else 0.0
 
     def _read(self, reply: Reply) -> QueryResult:
         try:
             return read_reply(reply, self._access)
         except ExplainedError as error:
-            # What it came of may quote the server.
+            # Its cause may quote the server.
             raise error from None
 
     def _raise_if_too_large(self, reply: Reply) -> None:

@@ -1,4 +1,4 @@
-"""A period read in slices: each asked once, halved where it is too large, kept on disk, and handed over before the next is asked."""
+"""A period read in slices. Each slice is requested once, halved if it is too large, and stored on disk."""
 
 from __future__ import annotations
 
@@ -31,22 +31,22 @@ _VERSION = 2
 
 @dataclass(frozen=True)
 class ReportIdentity:
-    """What a folder's answers are answers to: another server, step or selection would give others. It holds nothing secret."""
+    """Identity of a folder's answers: another server, step or selection would have others. Contains no secrets."""
 
     url: str
     match: str
     step: int
     headers: tuple[str, ...] = ()
-    """Names of headers, with a hash of their values: a tenant is chosen by a header."""
+    """Names of headers with a hash of their values, since a header may select a tenant."""
 
     @property
     def fingerprint(self) -> str:
-        """The same for the same questions."""
+        """A hash that is equal for equal queries."""
         return hashlib.sha256(repr((_VERSION, self.url, self.match, self.step, self.headers)).encode()).hexdigest()
 
 
 class KeptSlices:
-    """A folder of answers. What its manifest does not vouch for, a half-written or changed file, is not read but asked for again."""
+    """A folder of stored answers. A file that differs from its hash in the manifest is requested again."""
 
     def __init__(self, folder: Path, identity: ReportIdentity) -> None:
         self._folder = folder
@@ -54,7 +54,7 @@ class KeptSlices:
         self._hashes: dict[str, str] = self._read_manifest()
 
     def find(self, query: Query, start: int, end: int) -> QueryResult | None:
-        """The answer, if it is here and whole."""
+        """Return the stored answer, or None if it is missing or damaged."""
         name = _name(query, start, end)
         try:
             content = (self._folder / name).read_bytes()
@@ -65,9 +65,9 @@ class KeptSlices:
         return read_reply(Reply(200, "application/json", gzip.decompress(content)))
 
     def keep(self, query: Query, start: int, end: int, answer: QueryResult) -> None:
-        """Writes the answer, then vouches for it. Raises ExplainedError where the folder cannot be written."""
+        """Write the answer, then its hash into the manifest. Raises ExplainedError if the folder cannot be written."""
         name = _name(query, start, end)
-        # As it came where it came in one piece: writing it anew would take as long as reading it.
+        # A single reply is stored as received: serializing it would take as long as reading it.
         content = gzip.compress(_as_reply(answer) if answer.body is None else answer.body, compresslevel=1, mtime=0)
         self._hashes[name] = hashlib.sha256(content).hexdigest()
         self._write(name, content)
@@ -75,7 +75,7 @@ class KeptSlices:
         self._write(_MANIFEST, json.dumps(manifest, indent=1).encode())
 
     def discard(self) -> None:
-        """Removes the folder; the report is done."""
+        """Remove the folder after the report is done."""
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _write(self, name: str, content: bytes) -> None:
@@ -98,7 +98,7 @@ class KeptSlices:
         except FileNotFoundError:
             return {}
         except (OSError, ValueError, KeyError, TypeError):
-            # Not worth more than asking again: the answers are Prometheus', and it still has them.
+            # Prometheus still has the answers: request them again.
             return {}
         if fingerprint != self._fingerprint:
             raise ExplainedError(
@@ -110,22 +110,22 @@ class KeptSlices:
 
 
 def _as_reply(answer: QueryResult) -> bytes:
-    """In the form of Prometheus' own replies."""
+    """Return the answer in the form of a Prometheus reply."""
     data = {"resultType": "matrix", "result": answer.result}
     return json.dumps({"status": "success", "data": data, "warnings": answer.warnings}).encode()
 
 
 def _name(query: Query, start: int, end: int) -> str:
-    asked = hashlib.sha256(query.expression.encode()).hexdigest()[:8]
-    return f"{query.question}-{asked}-{start}-{end}.json.gz"
+    digest = hashlib.sha256(query.expression.encode()).hexdigest()[:8]
+    return f"{query.question}-{digest}-{start}-{end}.json.gz"
 
 
 @contextmanager
 def collection_paused() -> Generator[None]:
-    """Pauses the search for cyclic garbage, as it was before afterwards.
+    """Pause the collection of cyclic garbage, then restore the earlier state.
 
-    A day of samples is millions of small lists in no cycle, which are freed when nobody refers to them. While they are made Python would
-    look through all of them over and over: decoding took three times as long.
+    A day of samples is millions of small lists without cycles, which reference counting frees. While they are created, Python would scan
+    all of them repeatedly: decoding took three times as long.
     """
     was_on = gc.isenabled()
     gc.disable()
@@ -137,32 +137,37 @@ def collection_paused() -> Generator[None]:
 
 
 POINTS_AT_MOST = 11_000
-"""Prometheus refuses a range query of more points in a series (web/api/v1/api.go); no option changes that."""
+"""Most points of a series in a range query. Prometheus refuses more (web/api/v1/api.go), and no option changes that."""
 
 _DAY = 86_400
 _SETTLES_SECONDS = 600
-"""A moment so near to now may still get samples, by remote write or a late scrape: an answer of it is not kept."""
+"""Answers about more recent times are not stored: samples may still arrive by remote write or a late scrape."""
 
 
 @dataclass
 class PeriodReader:
-    """Reads a period. `warnings` are the server's, each once; `now` decides what may be kept."""
+    """Reads a period."""
 
     client: PrometheusClient
     kept: KeptSlices
     step: int
+    """Seconds between samples."""
     now: int
-    told: Callable[[int, int], None] = field(default=lambda _done, _all: None)
+    """Current time. Slices that end shortly before it are not stored."""
+    report: Callable[[int, int], None] = field(default=lambda _done, _all: None)
+    """Receives the number of finished slices and of all slices."""
     warnings: dict[str, None] = field(default_factory=dict[str, None])
+    """The server's warnings, each once."""
     from_disk: int = 0
+    """Number of answers that were read from disk."""
 
     def slices(self, period: Period, queries: tuple[Query, ...]) -> Iterator[Mapping[Question, Matrix]]:
-        """The answers to all queries, slice by slice; only one slice is in memory. Raises ExplainedError."""
+        """Yield the answers to all queries, slice by slice, with only one slice in memory. Raises ExplainedError."""
         pieces = list(period.slices(slice_seconds(self.step)))
         for number, (start, end) in enumerate(pieces):
-            self.told(number, len(pieces))
+            self.report(number, len(pieces))
             yield {query.question: self._read(query, start, end) for query in queries}
-        self.told(len(pieces), len(pieces))
+        self.report(len(pieces), len(pieces))
 
     def _read(self, query: Query, start: int, end: int) -> Matrix:
         answer = self.kept.find(query, start, end)
@@ -191,5 +196,5 @@ class PeriodReader:
 
 
 def slice_seconds(step: int) -> int:
-    """A day, or what fits into the limit of points, in whole steps."""
+    """Return the length of a slice in whole steps: a day, or less if the limit of points requires it."""
     return min(max(1, _DAY // step), POINTS_AT_MOST - 1) * step

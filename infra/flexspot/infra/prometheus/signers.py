@@ -1,6 +1,6 @@
-"""Requests signed with a cloud's own credentials, as its tools would use them: AWS's and Google Cloud's services for Prometheus.
+"""Authentication of requests to AWS's and Google Cloud's services for Prometheus, with the credentials that the clouds' tools use.
 
-Each service's sources are beside its signer.
+The sources about each service are in the docstring of its signer.
 """
 
 from __future__ import annotations
@@ -20,37 +20,38 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Reply:
-    """What came over HTTP. `error_kind` is AWS's own name of an error, where it gave one."""
+    """An HTTP reply."""
 
     status: int
     content_type: str
     body: bytes
     error_kind: str = ""
+    """AWS's name of the error, if it sent one."""
 
 
 def access_refused(problem: str, remedy: str, reply: Reply, said: str) -> ExplainedError:
-    """The error for a reply to somebody who may not ask; `said` is its text, without what is secret."""
+    """Return the error for a reply that refuses access. `said` is its text without secrets."""
     return ExplainedError(f"Prometheus refused access: {problem} (HTTP {reply.status}).", remedy, evidence=(said,) if said else ())
 
 
 class Signer(Protocol):
-    """Signs requests in with the credentials that a cloud's own tools would use, as they are at that moment."""
+    """Authenticates requests with the current credentials of a cloud's own tools."""
 
     def headers(self, method: str, url: str, body: bytes, headers: Mapping[str, str]) -> dict[str, str]:
-        """What a request is to carry besides `headers`. Raises ExplainedError where the credentials cannot be had."""
+        """Return further headers for a request. Raises ExplainedError if the credentials are not available."""
         ...
 
     def secrets(self) -> set[str]:
-        """What no message may show."""
+        """Return the secrets that no message may show."""
         ...
 
     def refused(self, reply: Reply, said: str) -> ExplainedError | None:
-        """What a reply that is no answer means, `said` being its text; None where it is not about who asks."""
+        """Return the error for a failed reply with the text `said`. None if the failure is not about authentication."""
         ...
 
 
 Refusals = tuple[tuple[str, str, str], ...]
-"""A pattern of what a service says, the problem, and what to do. The first that is found counts."""
+"""(pattern of a service's message, problem, remedy). The first match counts."""
 
 
 def _first(refusals: Refusals, words: str, otherwise: tuple[str, str], reply: Reply, said: str) -> ExplainedError:
@@ -70,8 +71,8 @@ _SIGN_IN_AGAIN = "run `aws sso login` (with --profile, where AWS_PROFILE is set)
 _SIGN_IN_KINDS = frozenset({"UnauthorizedSSOTokenError", "SSOTokenLoadError", "TokenRetrievalError", "LoginRefreshRequired"})
 _NO_PROFILE = "set AWS_PROFILE to a profile of ~/.aws/config, or unset it."
 
-# AWS's common errors, by kind or text: docs.aws.amazon.com/prometheus/latest/APIReference/CommonErrors.html. The first that is found is
-# told: several texts are of the kind InvalidSignature.
+# AWS's common errors, by kind or text: docs.aws.amazon.com/prometheus/latest/APIReference/CommonErrors.html. The order matters: several
+# messages have the kind InvalidSignature.
 _AWS_REFUSALS: Refusals = (
     (
         r"ExpiredToken|token.*expired",
@@ -104,20 +105,19 @@ _AWS_DENIED = (
     "the identity may not query the workspace",
     "allow it aps:QueryMetrics on the workspace; the managed policy AmazonPrometheusQueryAccess does. Nothing else is asked for.",
 )
-_NOT_LET_IN = frozenset({401, 403})
+_ACCESS_REFUSED = frozenset({401, 403})
 
 
 class AwsSigner:
-    """Signs for Amazon Managed Service for Prometheus, in one region: Signature Version 4 by botocore, with the credentials that it finds.
+    """Signs requests to Amazon Managed Service for Prometheus in one region, with botocore's Signature Version 4 and credentials.
 
-    Those are what the aws command would use: variables, a profile, single sign-on, a role by web identity (IRSA), EKS Pod Identity, an
-    instance's role. None is kept here: botocore renews them before they run out, and every request is signed with what it has then.
+    botocore finds the credentials that the aws command would use: variables, a profile, single sign-on, a role by web identity (IRSA),
+    EKS Pod Identity, or an instance's role. It renews them before they expire, and every request is signed with the current ones.
     Sources, read on 2026-11-27: docs.aws.amazon.com/prometheus/latest/userguide, AMP-APIReference-QueryMetrics.html (GET and POST) and
     docs.aws.amazon.com/aws-managed-policy/latest/reference/AmazonPrometheusQueryAccess.html.
 
-    Raises ExplainedError where there are no credentials at all, and for a region that botocore does not know.
-
-    A region `is_certain` where the host's name has it: botocore need not know it, and one that is none has no host.
+    `is_certain`: the region is part of the host's name. botocore does not have to know it then, since a wrong one has no host.
+    Raises ExplainedError if there are no credentials, and for any other region that botocore does not know.
     """
 
     def __init__(self, region: str, *, is_certain: bool) -> None:
@@ -132,20 +132,20 @@ class AwsSigner:
             _require_known(session, region)
         try:
             if session.get_config_variable("region") is None:
-                # A role by web identity is asked for in a region, too.
+                # The request for a role by web identity needs a region, too.
                 session.set_config_variable("region", region)
             self._credentials: Any = session.get_credentials()
         except self._errors as error:
-            raise _aws_not_had(error, ExitCode.BAD_USAGE) from None
+            raise _aws_credentials_error(error, ExitCode.BAD_USAGE) from None
         if self._credentials is None:
             raise ExplainedError("there are no AWS credentials here.", _AWS_LOG_IN, exit_code=ExitCode.BAD_USAGE)
 
     def headers(self, method: str, url: str, body: bytes, headers: Mapping[str, str]) -> dict[str, str]:
-        """See Signer. Of `headers` only the content's type is signed: the others say nothing of the question, and proxies change them."""
+        """See Signer. Of `headers` only the content type is signed: the others do not affect the query, and proxies change them."""
         try:
             credentials: Any = self._credentials.get_frozen_credentials()
         except self._errors as error:
-            raise _aws_not_had(error, ExitCode.UNMET) from None
+            raise _aws_credentials_error(error, ExitCode.UNMET) from None
         self._secrets |= {each for each in (credentials.secret_key, credentials.token) if each}
         signed = {name: value for name, value in headers.items() if name.lower() == "content-type"}
         request: Any = self._request(method=method, url=url, data=body, headers=signed)
@@ -153,19 +153,19 @@ class AwsSigner:
         return dict(request.headers.items())
 
     def secrets(self) -> set[str]:
-        """See Signer; also those that were renewed since."""
+        """See Signer. Includes secrets of credentials that have been renewed since."""
         return self._secrets
 
     def refused(self, reply: Reply, said: str) -> ExplainedError | None:
-        """See Signer. AWS refuses some signatures as bad requests: then its own name of the error tells, for a text may be of the query."""
+        """See Signer. AWS refuses some signatures as bad requests. Only its error name identifies them: the text may concern the query."""
         kind = reply.error_kind.partition(":")[0]
-        if reply.status not in _NOT_LET_IN and not any(re.search(pattern, kind) for pattern, _, _ in _AWS_REFUSALS):
+        if reply.status not in _ACCESS_REFUSED and not any(re.search(pattern, kind) for pattern, _, _ in _AWS_REFUSALS):
             return None
         return _first(_AWS_REFUSALS, f"{kind} {said}", _AWS_DENIED, reply, said)
 
 
 def _require_known(session: Any, region: str) -> None:
-    """Raises ExplainedError before AWS refuses each request with a text about scopes."""
+    """Raise ExplainedError for an unknown region, for which AWS would refuse each request with a text about scopes."""
     known: list[str] = sorted({each for name in session.get_available_partitions() for each in session.get_available_regions("ec2", name)})
     if region not in known:
         near = difflib.get_close_matches(region, known, n=1)
@@ -177,8 +177,8 @@ def _require_known(session: Any, region: str) -> None:
         )
 
 
-def _aws_not_had(error: Exception, code: ExitCode) -> ExplainedError:
-    """Credentials that are there and cannot be had. Of the error the kind alone: its text may quote what a program or a server printed."""
+def _aws_credentials_error(error: Exception, code: ExitCode) -> ExplainedError:
+    """Return an error for credentials that cannot be read. Only the error's kind is shown: its text may quote a program or a server."""
     response: Any = getattr(error, "response", None)
     kind = str(response.get("Error", {}).get("Code", "")) if isinstance(response, dict) else ""
     kind = kind or type(error).__name__
@@ -195,7 +195,7 @@ _GOOGLE_AGAIN = (
     "run `gcloud auth application-default print-access-token` to see why, and then the same command again: it goes on where it was."
 )
 
-# By what an error says: reasons of google.api.ErrorInfo, and the texts of errors without one. The first that is found is told.
+# By reasons of google.api.ErrorInfo, and by texts of errors without one.
 _GOOGLE_REFUSALS: Refusals = (
     (
         r"SERVICE_DISABLED|has not been used in project",
@@ -217,19 +217,19 @@ _GOOGLE_DENIED = (
     "the identity may not read the project's metrics",
     "allow it monitoring.timeSeries.list in the project; the role roles/monitoring.viewer does. Nothing else is asked for.",
 )
-_TAKEN_FOR_NOBODY, _FORBIDDEN = 401, 403
+_UNAUTHORIZED, _FORBIDDEN = 401, 403
 
 
 class GoogleSigner:
-    """Signs in to Google Cloud Managed Service for Prometheus, with OAuth 2.0 tokens of the application-default credentials.
+    """Authenticates requests to Google Cloud Managed Service for Prometheus, with OAuth 2.0 tokens of the application-default credentials.
 
-    google-auth finds those as every client of Google's does: the file of GOOGLE_APPLICATION_CREDENTIALS (also of workload identity
-    federation, which holds no secret), `gcloud auth application-default login`, or the metadata server of a machine or a pod. It renews a
-    token before it runs out. Sources, read on 2026-11-27: the discovery document monitoring.v1 (query_range of
+    google-auth finds those as every Google client does: the file of GOOGLE_APPLICATION_CREDENTIALS (also for workload identity
+    federation, where it contains no secret), `gcloud auth application-default login`, or the metadata server of a machine or a pod. It
+    renews a token before it expires. Sources, read on 2026-11-27: the discovery document monitoring.v1 (query_range of
     projects.location.prometheus.api.v1: POST, scope monitoring.read), and docs.cloud.google.com/stackdriver/docs/managed-prometheus,
     query-api-ui.
 
-    Raises ExplainedError where there are no credentials.
+    Raises ExplainedError if there are no credentials.
     """
 
     def __init__(self) -> None:
@@ -242,37 +242,37 @@ class GoogleSigner:
         self._transport: Any = library("google.auth.transport.requests", _GOOGLE_EXTRA).Request()
         try:
             with warnings.catch_warnings():
-                # A person's own credentials without a project for quota: where that matters, the refusal says so.
+                # google-auth warns about user credentials without a quota project. If one is needed, Google's refusal says so.
                 warnings.simplefilter("ignore")
                 self._credentials: Any = auth.default(scopes=[_GOOGLE_SCOPE])[0]
         except self._errors as error:
             missing = type(error).__name__ == "DefaultCredentialsError"
-            problem = "there are no Google Cloud credentials here that can be used." if missing else _google_not_had(error)
+            problem = "there are no Google Cloud credentials here that can be used." if missing else _google_token_problem(error)
             raise ExplainedError(problem, _GOOGLE_LOG_IN, exit_code=ExitCode.BAD_USAGE) from None
 
     def headers(self, method: str, url: str, body: bytes, headers: Mapping[str, str]) -> dict[str, str]:  # noqa: ARG002 -- a Signer's
-        """See Signer. A project that the credentials name for quota goes with the token."""
+        """See Signer. The credentials' quota project is sent with the token."""
         found: dict[str, str] = {}
         try:
             self._credentials.before_request(self._transport, method, url, found)
         except self._errors as error:
-            raise ExplainedError(_google_not_had(error), _GOOGLE_AGAIN) from None
+            raise ExplainedError(_google_token_problem(error), _GOOGLE_AGAIN) from None
         self._secrets.add(str(self._credentials.token))
         return found
 
     def secrets(self) -> set[str]:
-        """See Signer; also those that were renewed since."""
+        """See Signer. Includes secrets of credentials that have been renewed since."""
         return self._secrets
 
     def refused(self, reply: Reply, said: str) -> ExplainedError | None:
         """See Signer."""
-        if reply.status == _TAKEN_FOR_NOBODY:
+        if reply.status == _UNAUTHORIZED:
             return access_refused("Google Cloud does not accept the token", _GOOGLE_AGAIN, reply, said)
         if reply.status != _FORBIDDEN:
             return None
         return _first(_GOOGLE_REFUSALS, said + reply.body.decode("utf-8", errors="replace"), _GOOGLE_DENIED, reply, said)
 
 
-def _google_not_had(error: Exception) -> str:
-    """Of the error the kind alone: its text may quote what a program or a server printed."""
+def _google_token_problem(error: Exception) -> str:
+    """Return the problem with only the kind of the error: its text may quote a program or a server."""
     return f"Google Cloud gives no token: {type(error).__name__}."

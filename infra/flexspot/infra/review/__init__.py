@@ -1,1 +1,1 @@
-"""What a change of a project's repository does to its stacks: two revisions, previewed offline and held against each other."""
+"""The effect of a change of a project's repository on its stacks: offline previews of two revisions, compared."""

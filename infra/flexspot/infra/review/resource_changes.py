@@ -1,4 +1,4 @@
-"""What becomes of resources between two previews, in which nothing is deployed: made, changed in place, made anew, or gone."""
+"""Changes of resources between two previews without deployment: created, changed in place, replaced or deleted."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Becomes(StrEnum):
-    """What becomes of a resource."""
+    """Kind of a resource's change."""
 
     REPLACED = "replaced"
     DELETED = "deleted"
@@ -25,13 +25,14 @@ class Becomes(StrEnum):
 
 @dataclass(frozen=True)
 class ProviderAnswer:
-    """A provider's answer to other inputs: the paths that differ, those of them that take another resource, and whether the old one goes
-    before that comes.
-    """
+    """A provider's answer to changed inputs."""
 
     paths: tuple[str, ...]
+    """Paths of inputs that differ."""
     replacing: tuple[str, ...] = ()
+    """Those of them that require a replacement of the resource."""
     deletes_first: bool = False
+    """True if the old resource is deleted before the new one is created."""
 
 
 if TYPE_CHECKING:
@@ -40,18 +41,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ResourceChange:
-    """One resource. `paths` are the inputs that differ, of a replacement those that it is for; `old` and `new` its inputs, or None."""
+    """The change of one resource."""
 
     urn: str
     becomes: Becomes
     old: Inputs | None
+    """Inputs before the change. None if it is created."""
     new: Inputs | None
+    """Inputs after the change. None if it is deleted."""
     paths: tuple[str, ...] = ()
+    """Paths of inputs that differ. For a replacement, those that require it."""
     deletes_first: bool = False
+    """True if a replacement deletes the old resource before it creates the new one."""
 
     @property
     def urn_type(self) -> str:
-        """Its type, after those of the components around it."""
+        """Its type, prefixed with the types of its parent components."""
         return self.urn.split("::")[2]
 
     @property
@@ -66,10 +71,10 @@ class ResourceChange:
 
 
 def resource_changes(base: Iterable[Inputs], head: Iterable[Inputs], ask: Ask, unknown: object) -> list[ResourceChange]:
-    """The resources of two plan files that are not the same in both, what goes first. Components are none: what is in them is told.
+    """Return the resources that differ between two plan files, replaced and deleted ones first. Components themselves are omitted.
 
-    `ask` answers for the provider of a type, given old inputs and new ones, with `unknown` where a value is not known. One that is known in
-    neither preview is taken for the same.
+    `ask` answers for the provider of a type, given old and new inputs, with `unknown` for a value that is not known. A value that is
+    unknown in both previews counts as unchanged.
     """
     before, after = ({str(each["urn"]): each for each in side if _is_deployed(each)} for side in (base, head))
     found: list[ResourceChange] = []
@@ -89,7 +94,7 @@ def resource_changes(base: Iterable[Inputs], head: Iterable[Inputs], ask: Ask, u
 
 
 def as_the_engine_marks(value: Any) -> Any:
-    """Inputs of a plan file with the engine's own mark where a value is not known."""
+    """Return inputs of a plan file with the engine's marker for unknown values."""
     if isinstance(value, dict):
         fields = cast("dict[str, Any]", value)
         return UNKNOWN_TEXT if fields == _UNKNOWN else {key: as_the_engine_marks(each) for key, each in fields.items()}
@@ -101,7 +106,7 @@ _SAME = "(not known before it is deployed)"
 
 
 def _blanked(old: Any, new: Any, unknown: object) -> tuple[Any, Any]:
-    """Both inputs, with `unknown` for what one of them does not know, and one text for what neither knows."""
+    """Return both inputs, with `unknown` for values that one of them does not know, and the same text for values unknown in both."""
     if old == _UNKNOWN and new == _UNKNOWN:
         return _SAME, _SAME
     if _UNKNOWN in (old, new):
@@ -126,7 +131,7 @@ def _at(items: Sequence[Any], number: int) -> Any:
 
 
 def _alone(value: Any, unknown: object) -> Any:
-    """What stands in one of both alone."""
+    """Return a value that only one of both inputs has, with `unknown` for unknown parts."""
     if isinstance(value, dict):
         fields = cast("dict[str, Any]", value)
         return unknown if fields == _UNKNOWN else {key: _alone(each, unknown) for key, each in fields.items()}
@@ -134,5 +139,5 @@ def _alone(value: Any, unknown: object) -> Any:
 
 
 def _is_deployed(resource: Inputs) -> bool:
-    """Whether it is a resource of a provider. Older plan files did not say so: the platform's own components are told by their types."""
+    """Return whether a provider deploys the resource. Older plan files lack `custom`: then the type identifies components."""
     return bool(resource.get("custom", not str(resource["type"]).startswith(("flexspot:", "pulumi:pulumi:"))))

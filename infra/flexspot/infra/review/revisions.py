@@ -1,4 +1,4 @@
-"""The revisions of a repository: a copy of one in a folder, the files that differ between two, and the stacks that these can affect."""
+"""Revisions of a repository: copies of one in a folder, files that differ between two, and the stacks that these can affect."""
 
 from __future__ import annotations
 
@@ -19,17 +19,18 @@ if TYPE_CHECKING:
 
     Contents = tuple[bytes | None, bytes | None]
 
-_TOLD = 5
+_EVIDENCE_LINES = 5
 
 
 @dataclass(frozen=True)
 class Repository:
-    """A Git repository by the folder of its working tree. Asked with `git` of PATH."""
+    """A Git repository, read with the `git` on PATH."""
 
     root: Path
+    """Folder of its working tree."""
 
     def commit(self, revision: str) -> str:
-        """The commit that `revision` names. Raises ExplainedError (bad usage) where it names none."""
+        """Return the commit that `revision` names. Raises ExplainedError (bad usage) if there is no such commit."""
         return self._named(
             f"{revision!r} is not a revision of {self.root}.",
             "name a branch, a tag or a commit that is here; a shallow clone lacks most: `git fetch origin BRANCH`, or fetch-depth: 0.",
@@ -37,7 +38,7 @@ class Repository:
         )
 
     def common(self, one: str, other: str) -> str:
-        """The last commit that both have. Raises ExplainedError (bad usage) where they have none."""
+        """Return the last commit in both histories. Raises ExplainedError (bad usage) if they have none in common."""
         return self._named(
             f"{one[:12]} and {other[:12]} have no commit in common here.",
             "fetch the history of both: a shallow clone lacks it (fetch-depth: 0).",
@@ -45,7 +46,7 @@ class Repository:
         )
 
     def changed(self, base: str, head: str | None) -> list[str]:
-        """The files that are not the same in both, by their paths from the root; a renamed one by both names. None: what lies there now."""
+        """Return the paths, relative to the root, of files that differ; both names of a renamed one. None: the working tree."""
         ends = [base] if head is None else [base, head]
         found = _paths(_git(self.root, "diff", "--name-only", "-z", "--no-renames", *ends, "--"))
         if head is None:
@@ -53,7 +54,7 @@ class Repository:
         return sorted(set(found))
 
     def content(self, commit: str | None, path: str) -> bytes | None:
-        """A file at a commit, or as it lies there now; None where it is not there, or is a link."""
+        """Return a file's content at a commit or in the working tree. None if it does not exist or is a link."""
         if commit is None:
             file = self.root / path
             return file.read_bytes() if file.is_file() and not file.is_symlink() else None
@@ -63,7 +64,7 @@ class Repository:
         return _git(self.root, "cat-file", "blob", f"{commit}:{path}").stdout
 
     def files(self, commit: str | None, folder: Path) -> list[str]:
-        """The files of a folder, given from the root, at a commit or as they lie there now, by their paths from the root."""
+        """Return the files of a folder at a commit or in the working tree. All paths are relative to the root."""
         if commit is None:
             there = self.root / folder
             return sorted(each.relative_to(self.root).as_posix() for each in there.iterdir()) if there.is_dir() else []
@@ -71,28 +72,28 @@ class Repository:
         return sorted(_paths(listed))
 
     def _named(self, problem: str, remedy: str, *question: str) -> str:
-        """The commit that Git answers; where it has none, the refusal."""
+        """Return the commit that Git prints. Raises ExplainedError (bad usage) if it fails."""
         found = _git(self.root, *question, check=False)
         if found.returncode != 0:
             raise ExplainedError(problem, remedy, exit_code=ExitCode.BAD_USAGE)
         return found.stdout.decode().strip()
 
     def written_to(self, folder: Path, commit: str) -> None:
-        """Writes all files of a commit into `folder`, those too that archives leave out."""
+        """Write all files of a commit into `folder`, including those that archives exclude."""
         index = {"GIT_INDEX_FILE": str(folder.with_name(f"{folder.name}.index"))}
         _git(self.root, "read-tree", commit, environment=index)
         _git(self.root, "checkout-index", "--all", "--force", f"--prefix={folder}{os.sep}", environment=index)
 
 
 def repository_of(folder: Path) -> Repository:
-    """The repository that a folder is in. Raises ExplainedError (bad usage) where it is in none, or `git` is not here."""
+    """Return the repository that contains a folder. Raises ExplainedError (bad usage) if there is none or `git` is missing."""
     found = _git(folder, "rev-parse", "--show-toplevel", check=False)
     if found.returncode != 0:
         raise ExplainedError(
             f"{folder} is not in a Git repository.",
             "go to a clone of the repository whose changes you want to review.",
             exit_code=ExitCode.BAD_USAGE,
-            evidence=tuple(found.stderr.decode(errors="replace").splitlines()[:_TOLD]),
+            evidence=tuple(found.stderr.decode(errors="replace").splitlines()[:_EVIDENCE_LINES]),
         )
     return Repository(Path(os.fsdecode(found.stdout.rstrip(b"\n"))))
 
@@ -104,7 +105,7 @@ def _paths(found: subprocess.CompletedProcess[bytes]) -> list[str]:
 def _git(
     folder: Path, *arguments: str, check: bool = True, environment: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[bytes]:
-    # Paths are paths here, whatever is in them.
+    # Without --literal-pathspecs git would interpret characters in paths, such as `*` and `:`.
     command = ["git", "--literal-pathspecs", "-C", str(folder), *arguments]
     try:
         done = subprocess.run(  # noqa: S603 -- git of the PATH
@@ -118,35 +119,36 @@ def _git(
         raise ExplainedError(
             f"`git {arguments[0]}` does not work in {folder}.",
             "fix what it says, and run the same command again.",
-            evidence=tuple(done.stderr.decode(errors="replace").splitlines()[-_TOLD:]),
+            evidence=tuple(done.stderr.decode(errors="replace").splitlines()[-_EVIDENCE_LINES:]),
         )
     return done
 
 
-_READ_BY_NO_PROGRAM = (".md", ".gitignore", ".gitattributes", ".editorconfig")
+_NOT_READ_BY_PROGRAMS = (".md", ".gitignore", ".gitattributes", ".editorconfig")
 _OF_OTHER_SERVICES = (".github/", ".gitlab/", ".gitlab-ci.yml", ".pre-commit-config.yaml")
 
 
 @dataclass(frozen=True)
 class StackFile:
-    """A stack's file by its path in the repository, and the paths that it may name (`prices_file`, `admission.rules_file`)."""
+    """A stack's file in the repository."""
 
     path: str
     names: frozenset[str] = frozenset()
+    """Paths that it may name (`prices_file`, `admission.rules_file`)."""
 
 
 def stack_file_of(path: str, contents: Contents) -> StackFile:
-    """The file, with all that its texts name if they are paths, before the change or after it."""
+    """Return the stack file with every text in it as a possible path, before and after the change."""
     folder = posixpath.dirname(path)
     texts = {each for content in contents if content is not None for each in _texts(content)}
     return StackFile(path, frozenset(posixpath.normpath(posixpath.join(folder, each)) for each in texts if each))
 
 
 def affected(changed: Mapping[str, Contents], stacks: Mapping[str, StackFile]) -> list[str]:
-    """The stacks that may be another after the change. `changed` are files by their paths, each before and after.
+    """Return the stacks that a change may affect. `changed` has the contents of files before and after, by path.
 
-    A stack's own file, and one that it names, means this stack. Any other means all of them, since their program may read it, unless
-    people and other services alone do.
+    A stack's own file, and a file that it names, affects this stack. Any other file affects all stacks, since their program may read it,
+    unless only people and other services read it.
     """
     found: set[str] = set()
     for path, contents in changed.items():
@@ -160,8 +162,8 @@ def affected(changed: Mapping[str, Contents], stacks: Mapping[str, StackFile]) -
 
 
 def meaningful(path: str, before: bytes | None, after: bytes | None) -> bool:
-    """Whether a program may tell both contents of a file apart: comments and the shape of the text go for nothing."""
-    if path.endswith(_READ_BY_NO_PROGRAM) or path.startswith(_OF_OTHER_SERVICES):
+    """Return whether a program may behave differently with the new content. Comments and layout are ignored."""
+    if path.endswith(_NOT_READ_BY_PROGRAMS) or path.startswith(_OF_OTHER_SERVICES):
         return False
     if before is None or after is None:
         return True
@@ -176,9 +178,9 @@ def meaningful(path: str, before: bytes | None, after: bytes | None) -> bool:
 
 
 def _events(content: bytes) -> list[Any]:
-    """What a YAML file says, in order. Nothing is composed: an alias that stands for millions of values is one event."""
-    told = ("anchor", "tag", "value", "implicit")
-    return [(type(each).__name__, *(getattr(each, name, None) for name in told)) for each in yaml.parse(content, yaml.CSafeLoader)]
+    """Return the events of a YAML file in order. Nothing is composed: an alias for millions of values is one event."""
+    attributes = ("anchor", "tag", "value", "implicit")
+    return [(type(each).__name__, *(getattr(each, name, None) for name in attributes)) for each in yaml.parse(content, yaml.CSafeLoader)]
 
 
 def _texts(content: bytes) -> set[str]:

@@ -1,4 +1,4 @@
-"""A stack at two revisions: its offline previews, what becomes of its resources, what clouds refuse, verdicts, and a month's cost."""
+"""A stack at two revisions: offline previews, resource changes, expected refusals of clouds, policy verdicts and monthly cost."""
 
 from __future__ import annotations
 
@@ -33,49 +33,50 @@ _GONE = frozenset({Becomes.DELETED, Becomes.REPLACED})
 
 @dataclass(frozen=True)
 class StackReview:
-    """One stack. `base` and `head` are its previews, None where a revision does not have it. A cost is None where it is not known.
-
-    `cost` is that after the change, and `former` that of a stack which leaves.
-    """
+    """Review of one stack. A cost is None if it is not known."""
 
     stack: str
     base: StackPreview | None
+    """None if the stack does not exist before the change."""
     head: StackPreview | None
+    """None if the stack does not exist after the change."""
     changes: tuple[ResourceChange, ...]
     losses: tuple[Loss, ...]
     refusals: tuple[Refusal, ...]
     new_verdicts: tuple[PolicyVerdict, ...]
     fixed_verdicts: tuple[PolicyVerdict, ...]
     cost: PlanCost | None = None
+    """Cost after the change."""
     comparison: PlanComparison | None = None
     former: PlanCost | None = None
+    """Cost of a stack that the change removes."""
 
     @property
     def refused(self) -> bool:
-        """Whether the stack cannot be deployed as it would be after the change."""
+        """True if the stack cannot be deployed after the change."""
         return (self.head is not None and bool(self.head.refused)) or any(each.certain for each in self.refusals)
 
     @property
     def is_new(self) -> bool:
-        """Whether the change brings the stack."""
+        """True if the change adds the stack."""
         return self.base is None
 
     @property
     def same(self) -> bool:
-        """Whether nothing is to be said of it."""
+        """True if there is nothing to report."""
         changed = self.changes or self.new_verdicts or self.fixed_verdicts or self.refusals or (self.comparison and self.comparison.lines)
         return not changed and not self.refused and self.base is not None and self.head is not None and not self.base.refused
 
     @property
     def runs_on_a_cloud(self) -> bool | None:
-        """Whether anybody bills it after the change; None where that is not known, since it has no plan."""
+        """True if a cloud bills the stack after the change. None if not known because it has no plan."""
         if self.head is None:
             return False
         return None if self.head.plan is None else self.cost is not None
 
     @property
     def more_usd(self) -> Decimal | None:
-        """How much more a month is expected to cost; None where that is not known, since one side that there is has no plan."""
+        """Increase of the expected monthly cost. None if not known because an existing side has no plan."""
         if self.comparison is not None:
             return self.comparison.difference.expected_usd
         if self.base is None and self.cost is not None:
@@ -83,12 +84,12 @@ class StackReview:
         return None if self.head is not None or self.former is None else -self.former.total.expected_usd
 
     def count(self, becomes: Becomes) -> int:
-        """How many resources become this."""
+        """Return the number of resources with this kind of change."""
         return sum(1 for each in self.changes if each.becomes is becomes)
 
 
 def stack_review(stack: str, base: StackPreview | None, head: StackPreview | None, ask: Ask, unknown: object) -> StackReview:
-    """Holds both previews against each other. Resources are compared only where both have a plan: a refused one may lack some of them."""
+    """Compare both previews. Resources are compared only if both have a plan, since a refused preview may lack some."""
     before, after = (side.resources if side is not None else [] for side in (base, head))
     whole = all(side is None or side.plan is not None for side in (base, head))
     changes = resource_changes(before, after, ask, unknown) if whole else []
@@ -115,7 +116,7 @@ def stack_review(stack: str, base: StackPreview | None, head: StackPreview | Non
 
 
 def _verdicts(base: StackPreview | None, head: StackPreview | None) -> tuple[list[PolicyVerdict], list[PolicyVerdict]]:
-    """Those of one side alone. What a policy says of a resource may be in other words, if it is said of it on both sides."""
+    """Return new and fixed verdicts: those on one side only. Verdicts match by policy and resource, even if their wording differs."""
     sides = [side.verdicts if side is not None else [] for side in (base, head)]
     before, after = (Counter((each.policy, each.urn) for each in side) for side in sides)
     return list(_left(sides[1], before)), list(_left(sides[0], after))
@@ -130,8 +131,8 @@ def _left(verdicts: Iterable[PolicyVerdict], others: Counter[tuple[str, str]]) -
 
 
 def _refusals(changes: Iterable[ResourceChange], after: Iterable[dict[str, object]]) -> list[Refusal]:
-    """By the rules that clouds have beside their providers' own."""
-    told = [
+    """Return refusals by rules that the clouds apply in addition to those of their providers."""
+    changed = [
         InputChange(
             each.token,
             each.name,
@@ -146,18 +147,21 @@ def _refusals(changes: Iterable[ResourceChange], after: Iterable[dict[str, objec
     for resource in after:
         if (urn := str(resource["urn"])) not in touched:
             inputs = as_the_engine_marks(resource["inputs"])
-            told.append(InputChange(str(resource["type"]), urn.rpartition("::")[2], inputs, inputs))
-    return refusals(told)
+            changed.append(InputChange(str(resource["type"]), urn.rpartition("::")[2], inputs, inputs))
+    return refusals(changed)
 
 
 def cost_of_untouched(path: Path) -> PlanCost | None:
-    """What a stack that is not previewed costs in a month, by its file; None on no cloud. Raises SettingsError or FileNotFoundError."""
+    """Return the monthly cost of a stack without a preview, from its file. None for a local one.
+
+    Raises SettingsError or FileNotFoundError.
+    """
     found = plan_of_stack_file(path)
     return None if found.plan.cloud is Platform.LOCAL else plan_cost(costed(found.plan), found.prices, shipped_use())
 
 
 def _cost(base: StackPreview | None, head: StackPreview | None) -> tuple[PlanCost | None, PlanComparison | None]:
-    """What the stack costs after the change, and against before; at the prices that each revision has."""
+    """Return the cost after the change and the comparison with before, each at the prices of its revision."""
     if head is None or head.plan is None:
         return None, None
     file, use = read_plan_file(head.plan), shipped_use()
@@ -179,38 +183,39 @@ _CHECKOUT = "(checkout)"
 
 @dataclass(frozen=True)
 class PolicyVerdict:
-    """What a policy says of a resource (`urn`, "" for the stack as a whole). `mandatory` ones keep the stack from being deployed."""
+    """A policy's violation by a resource."""
 
     policy: str
     urn: str
+    """URN of the resource. Empty for the stack as a whole."""
     message: str
     mandatory: bool
+    """True if it prevents deployment."""
 
     @property
     def resource(self) -> str:
-        """The resource as people read it: the last word of its type, and its name."""
+        """The resource as shown to people: the last part of its type and its name."""
         parts = self.urn.split("::", 3)
         return f"{parts[2].rpartition(':')[2]} {parts[3]}" if len(parts) == 4 else ""  # noqa: PLR2004 -- of a URN
 
 
 @dataclass(frozen=True)
 class StackPreview:
-    """What a preview said. `plan` is the path of the plan file, None where there is no plan.
-
-    `refused` are the lines that say why it failed, none where the stack can be deployed.
-    """
+    """The result of a preview."""
 
     plan: Path | None
+    """Path of the plan file. None if there is no plan."""
     refused: tuple[str, ...] = ()
+    """Lines of output that explain why the preview failed. Empty if the stack can be deployed."""
 
     @property
     def resources(self) -> list[dict[str, Any]]:
-        """The resources, as the plan file has them."""
+        """The resources in the plan file."""
         return self._content["resources"]
 
     @property
     def verdicts(self) -> list[PolicyVerdict]:
-        """What the policies said."""
+        """The verdicts of the policies."""
         return [
             PolicyVerdict(each["policy"], each["resource"] or "", each["message"], each["level"] == _MANDATORY)
             for each in self._content["policies"]
@@ -222,9 +227,9 @@ class StackPreview:
 
 
 def stack_preview(stack: str, project: Path, checkout: Path, plan: Path) -> StackPreview:
-    """Previews `stack` of the project in the folder `project` of a copy of the repository, and writes the plan file `plan`.
+    """Preview `stack` of the project in the folder `project` of a copy of the repository, and write the plan file `plan`.
 
-    Whatever keeps it from being deployed is in what is returned. Raises ExplainedError where the command cannot be run at all.
+    A refusal is part of the result. Raises ExplainedError if the command cannot be run at all or is killed.
     """
     command = [*_command(checkout), "preview", "--offline", "--stack", stack, "--plan-out", str(plan)]
     try:
@@ -247,18 +252,18 @@ def stack_preview(stack: str, project: Path, checkout: Path, plan: Path) -> Stac
         raise ExplainedError(f"the preview of stack {stack} was killed ({done.returncode}); it is not reviewed.", remedy)
     there = plan if plan.is_file() else None
     if there is not None:
-        # Where the copies lie is no part of the change.
+        # The folder of the copy is not part of the change.
         there.write_text(there.read_text(encoding="utf-8").replace(json.dumps(str(checkout))[1:-1], _CHECKOUT), encoding="utf-8")
     if done.returncode == 0 and there is not None:
         return StackPreview(there)
-    told = [line for line in (done.stdout + done.stderr).splitlines() if line.startswith(_WHY)]
+    lines = [line for line in (done.stdout + done.stderr).splitlines() if line.startswith(_WHY)]
     return StackPreview(
-        there, tuple(told or done.stderr.splitlines()[-5:] or [f"it exited with {done.returncode} and no output."])[:_LINES]
+        there, tuple(lines or done.stderr.splitlines()[-5:] or [f"it exited with {done.returncode} and no output."])[:_LINES]
     )
 
 
 def _command(checkout: Path) -> list[str]:
-    # A folder of the project must not take the place of a library's module; Flexspot's own repository is to run its own code.
+    # -P: a folder of the project must not shadow a library's module. Flexspot's own repository runs its own code.
     return [sys.executable, *([] if _is_flexspot(checkout) else ["-P"]), "-m", "flexspot"]
 
 
@@ -267,7 +272,7 @@ def _environment(checkout: Path) -> dict[str, str]:
     if _is_flexspot(checkout):
         others = [each for each in os.environ.get("PYTHONPATH", "").split(os.pathsep) if each]
         own["PYTHONPATH"] = os.pathsep.join([*(str(each.parent) for each in sorted(checkout.glob("*/flexspot"))), *others])
-        # A copy has no environment of its own; its policy pack starts in the first Python on PATH, which is to be this one.
+        # A copy has no Python environment. Its policy pack starts with the first Python on PATH, which must be this one.
         own["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), *filter(None, [os.environ.get("PATH")])])
     return {**os.environ, **own}
 

@@ -1,4 +1,4 @@
-"""A web service and a cluster for training on AWS, as many write them."""
+"""A web service and a training cluster on AWS, written as is common."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""A cluster for training and two machines on Google Cloud, as many write them."""
+"""A training cluster and two machines on Google Cloud, written as is common."""
 
 import pulumi_gcp as gcp
 

@@ -103,12 +103,12 @@ def _read(state: str | None, kubeconfig: Path | None, context: str | None, *, li
         from flexspot.infra.kubeconfig import access  # noqa: PLC0415
 
         way = access(kubeconfig, context, also_in_pod=True)
-        listing = ClusterLists(way)
-        objects = by_kind([Block(each) for each in listing.objects()])
-        read_place(objects, listing.told.version, way.context, found)
+        cluster_lists = ClusterLists(way)
+        objects = by_kind([Block(each) for each in cluster_lists.objects()])
+        read_place(objects, cluster_lists.listing.version, way.context, found)
         from_objects(objects, found)
         finish(found, None)
-        for lack in listing.told.lacking:
+        for lack in cluster_lists.listing.lacking:
             found.leave_out(
                 str(lack), "may not be listed with these credentials", "ask for the permission, or check what it would have shown"
             )
