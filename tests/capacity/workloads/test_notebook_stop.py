@@ -73,7 +73,7 @@ def test_a_kernel_at_work_works_now_and_a_terminal_counts_like_a_kernel() -> Non
     "active,started,reason",
     [
         (NOON - 3599, NOON - 8000, ""),
-        (NOON - 3600, NOON - 8000, "nobody has worked in it for 3600 s"),
+        (NOON - 3600, NOON - 8000, "it has been idle for 3600 s"),
         (NOON, NOON - 43_200, "it has run for 43200 s, which is its limit"),
         (NOON, NOON - 50, "it is 12:00 UTC"),
     ],
@@ -137,7 +137,7 @@ def test_the_text_in_the_pod_runs_by_itself_until_it_is_told_to_end() -> None:
         told = environment(port, FLEXSPOT_IDLE_TIMEOUT_SECONDS="0", PATH=os.environ["PATH"])
         with subprocess.Popen([sys.executable, *arguments], env=told, stdout=subprocess.PIPE, text=True) as process:
             assert process.stdout is not None
-            assert "nobody has worked in it" in process.stdout.readline()
+            assert "it has been idle" in process.stdout.readline()
             while asked.get(timeout=60)[1] != "/api/shutdown":
                 pass
             process.terminate()
