@@ -113,8 +113,7 @@ def _owned(request: ModelCacheRequest) -> list[str]:
 
 
 def _gcs(request: ModelCacheRequest) -> tuple[list[str], dict[str, Any]]:
-    """Return options and source for GCS FUSE. The check of the bucket is skipped, because the team's identity may only list its own folder.
-    """
+    """Return options and source for GCS FUSE. The check of the bucket is skipped: the team's identity may only list its own folder."""
     options = ["implicit-dirs", f"only-dir={request.folder}", *_owned(request), "enable-hns:false", "metadata-cache:negative-ttl-secs:0"]
     options += ["metadata-cache:ttl-secs:-1", "file-system:kernel-list-cache-ttl-secs:-1"]
     if request.cache_gib:

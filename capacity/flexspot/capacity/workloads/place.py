@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a request runs."""
+    """The team, pools and queue of a request that can run."""
 
     plan: Plan
     team: TeamPlan
@@ -141,7 +141,9 @@ def _no_class(plan: Plan, request: WorkloadRequest) -> SettingsProblem:
 
 
 def _bucket_problems(plan: Plan, request: WorkloadRequest) -> list[SettingsProblem]:
-    """Return the mounts that the request names although the platform has no bucket. Mounts that only a class requires are left out there.
+    """Return the mounts that the request names although the platform has no bucket.
+
+    Mounts that only a class requires are left out there.
     """
     if plan.cloud is not Platform.LOCAL:
         return []
