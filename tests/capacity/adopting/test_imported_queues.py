@@ -100,7 +100,7 @@ def test_a_queue_of_several_namespaces_is_a_cohort_from_which_its_teams_borrow()
     assert teams(proposal) == {each: {"cohort": "shared", "shares": {"l4": 0}} for each in "ab"}
 
 
-def test_queues_that_lend_to_nobody_do_not_begin_to() -> None:
+def test_queues_that_lend_nothing_keep_lending_nothing() -> None:
     alone = queue("alone", {"l4-flavor": {"nominalQuota": "2"}})
     trees = [queue(name, {"l4-flavor": {"nominalQuota": "2"}}, cohortName=name) for name in ("red", "blue")]
     proposal = proposed(*CLUSTER, alone, *trees, local("a", "alone"), local("r", "red"), local("s", "blue"))
@@ -166,13 +166,13 @@ def test_priority_classes_with_a_shipped_name_keep_their_value_and_others_are_li
     assert [each.addresses for each in proposal.remarks if "PriorityClass own" in each.addresses] == [("PriorityClass own",)]
 
 
-def test_flavors_without_a_pool_and_strategies_without_a_word_are_listed() -> None:
+def test_flavors_without_a_pool_and_unsupported_strategies_are_listed() -> None:
     lost = queue("lost", {"tpu": {"nominalQuota": "4"}}, cohortName="ml")
     strict = queue("s", {"l4-flavor": {"nominalQuota": "1"}}, queueingStrategy="StrictFIFO", cohortName="ml")
     proposal = proposed(*CLUSTER, made("ResourceFlavor", "tpu", {"nodeLabels": {"a": "b"}}), lost, strict, local("a", "s"))
-    told = {address for each in proposal.remarks for address in each.addresses}
+    reported = {address for each in proposal.remarks for address in each.addresses}
 
-    assert {"ResourceFlavor tpu", "ClusterQueue lost", "ClusterQueue s queueingStrategy: StrictFIFO"} <= told
+    assert {"ResourceFlavor tpu", "ClusterQueue lost", "ClusterQueue s queueingStrategy: StrictFIFO"} <= reported
 
 
 def node(name: str, labels: dict[str, str], zone: str, gpus: str = "1") -> dict[str, Any]:
@@ -182,7 +182,7 @@ def node(name: str, labels: dict[str, str], zone: str, gpus: str = "1") -> dict[
     return {"kind": "Node", "metadata": {"name": name, "labels": labels}, "spec": spec, "status": {"capacity": {"nvidia.com/gpu": gpus}}}
 
 
-def test_node_pools_of_gke_are_as_their_nodes_are() -> None:
+def test_gke_node_pools_are_read_from_their_nodes() -> None:
     l4 = {"cloud.google.com/gke-nodepool": "l4", "node.kubernetes.io/instance-type": "g2-standard-8", "cloud.google.com/gke-spot": "true"}
     t4 = {"cloud.google.com/gke-nodepool": "t4", "node.kubernetes.io/instance-type": "n1-standard-8"}
     h100 = {

@@ -118,7 +118,7 @@ def test_the_ids_of_every_regions_zones_begin_as_its_name_says(file: Path) -> No
     assert {zone for zone in zones if is_zone_id(zone)} == {zone for zone in zones if zone.startswith(zone_id_prefix(region))} != set()
 
 
-def test_the_rule_by_size_says_what_ec2_says_wherever_it_says_anything() -> None:
+def test_the_rule_by_size_agrees_with_ec2() -> None:
     recorded = {name: each["VCpuInfo"]["DefaultVCpus"] for name, each in INSTANCE_TYPES.items()}
     said = {name: vcpu for name in recorded if (vcpu := vcpu_of(Vendor.AWS, name)) is not None}
 

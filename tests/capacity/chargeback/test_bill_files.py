@@ -48,9 +48,9 @@ def without(row: dict[str, str], name: str) -> dict[str, str]:
 
 
 def refused(folder: Path, content: str | bytes) -> str:
-    with pytest.raises(BillError) as told:
+    with pytest.raises(BillError) as refused_bill:
         read(folder, content)
-    return str(told.value)
+    return str(refused_bill.value)
 
 
 def test_a_legacy_report_says_the_same_as_cur_2_plain_and_packed(tmp_path: Path) -> None:
@@ -80,7 +80,7 @@ def test_a_usage_type_names_the_machine(usage: str, machine: str, bought: Bought
 
 
 @pytest.mark.parametrize("usage", ["EBS:VolumeUsage.gp3", "NatGateway-Hours", "EBSOptimized:m1.large", "", "xBoxUsage:m5.large"])
-def test_what_is_no_machine_is_none(usage: str) -> None:
+def test_a_usage_type_of_no_machine_gives_none(usage: str) -> None:
     assert place_of(usage, "r") is None
 
 
@@ -154,7 +154,7 @@ def test_a_gpu_of_no_family_counts_for_the_labels_machine_only(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    "content, told",
+    "content, problem",
     [
         ("", "empty"),
         ("PAR1\x00\x00", "Parquet"),
@@ -185,8 +185,8 @@ def test_a_gpu_of_no_family_counts_for_the_labels_machine_only(tmp_path: Path) -
         ("{" + "[" * 100_000, "row 1"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_used_is_told_with_its_row(tmp_path: Path, content: str | bytes, told: str) -> None:
-    assert told in refused(tmp_path, content)
+def test_unusable_bills_are_refused_with_the_row(tmp_path: Path, content: str | bytes, problem: str) -> None:
+    assert problem in refused(tmp_path, content)
 
 
 def test_the_same_bill_twice_is_refused_packed_or_not(tmp_path: Path) -> None:

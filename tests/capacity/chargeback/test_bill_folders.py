@@ -44,9 +44,9 @@ def chosen(folder: Path) -> list[str]:
 
 
 def refused(folder: Path) -> str:
-    with pytest.raises(BillError) as told:
+    with pytest.raises(BillError) as refused_bill:
         list(read_delivery(folder, {}, *OCTOBER))
-    return str(told.value)
+    return str(refused_bill.value)
 
 
 def test_all_parts_of_a_folder_are_one_bill(tmp_path: Path) -> None:
@@ -145,18 +145,18 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("told", WRONG)
-def test_a_folder_that_may_count_something_twice_or_not_at_all_is_refused(tmp_path: Path, told: str) -> None:
-    for name in WRONG[told]:
+@pytest.mark.parametrize("problem", WRONG)
+def test_an_ambiguous_or_incomplete_folder_is_refused(tmp_path: Path, problem: str) -> None:
+    for name in WRONG[problem]:
         part(tmp_path, name)
 
-    assert told in refused(tmp_path)
+    assert problem in refused(tmp_path)
 
 
 @pytest.mark.parametrize(
     "written", ["", "[]", "{}", '{"dataFiles": 1}', '{"dataFiles": [{}]}', '{"dataFiles": ["a"', "[" * 100_000, '{"dataFiles": [null]}']
 )
-def test_a_manifest_that_is_none_is_told(tmp_path: Path, written: str) -> None:
+def test_an_invalid_manifest_is_reported(tmp_path: Path, written: str) -> None:
     part(tmp_path, "cur-00001.parquet")
     (tmp_path / "cur-Manifest.json").write_text(written)
 

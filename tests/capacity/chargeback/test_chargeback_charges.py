@@ -78,7 +78,7 @@ def test_a_discount_is_off_the_price_that_is_paid_and_not_off_the_lists() -> Non
     assert own.supply.rate == Rate(Fraction(20), Fraction(20)), "a price that a file names is no discount"
 
 
-def test_a_machine_whose_on_demand_price_nobody_knows_has_no_list_price() -> None:
+def test_a_machine_without_a_known_on_demand_price_has_no_list_price() -> None:
     spot = Month()
     spot.node("one", 0, HOUR, region="mars-north-1")
     row = {"machine": "p4d.24xlarge", "region": "mars-north-1", "capacity_type": "spot", "usd_per_hour": "5", "source": "contract"}

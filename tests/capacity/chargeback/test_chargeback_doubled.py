@@ -12,7 +12,7 @@ from flexspot.infra.cli.money import chargeback_tables as words
 TEAM = label_of("flexspot.dev/team")
 
 
-def test_one_node_name_in_two_clusters_is_told_and_the_report_is_not_complete() -> None:
+def test_one_node_name_in_two_clusters_is_reported_and_the_report_is_incomplete() -> None:
     """In each a node of the same name: a p4d on Spot with a day of work, and a small one."""
     month = Month()
     month.node("ip-10-0-0-7", 0, 24 * HOUR)
@@ -31,7 +31,7 @@ def test_one_node_name_in_two_clusters_is_told_and_the_report_is_not_complete() 
     assert any("ip-10-0-0-7 means two different objects for 24.0 hours" in each and "--match" in each for each in words.warnings(report))
 
 
-def test_two_machines_of_one_kind_and_name_are_told_by_their_ids() -> None:
+def test_two_machines_of_one_kind_and_name_are_distinguished_by_their_ids() -> None:
     month = Month()
     month.node("node-1", 0, 24 * HOUR)
     for uuid in ("a", "b"):
@@ -41,7 +41,7 @@ def test_two_machines_of_one_kind_and_name_are_told_by_their_ids() -> None:
     assert month.report().doubled == {"node node-1": 24 * HOUR, "node node-2": 24 * HOUR}
 
 
-def test_a_namespace_that_is_two_teams_at_once_is_told() -> None:
+def test_a_namespace_of_two_teams_at_once_is_reported() -> None:
     month = Month()
     month.node("node-1", 0, 24 * HOUR)
     for team in ("vision", "speech"):
@@ -74,7 +74,7 @@ def test_an_exporter_that_shows_no_labels_does_not_hide_what_another_shows() -> 
     assert report.by("team")["vision",].usd == (Decimal("7.6435") * 24).quantize(Decimal("0.01"))
 
 
-def test_gpus_are_summed_over_containers_and_never_over_who_tells_of_them() -> None:
+def test_gpus_are_summed_over_containers_and_never_over_exporters() -> None:
     """Two jobs that scrape one exporter have the same instance: the container tells requests apart, and of each the greatest counts."""
     asked = {each.question: each.expression for each in queries()}
 

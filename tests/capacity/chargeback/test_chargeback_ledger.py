@@ -48,7 +48,7 @@ def test_sums_do_not_depend_on_how_the_month_is_sliced() -> None:
             assert (use.measured, round(use.used, 3)) == (book.uses[owner].measured, round(book.uses[owner].used, 3))
 
 
-def test_a_few_missing_samples_are_as_the_one_before_and_many_are_a_gap_that_is_told() -> None:
+def test_a_few_missing_samples_equal_the_last_one_and_many_are_a_reported_gap() -> None:
     month = Month()
     month.node("n1", 0, 24 * HOUR)
     month.pod("a", "n1", 0, 24 * HOUR, gpus=1)
@@ -129,7 +129,7 @@ def test_labels_that_come_late_hold_from_the_beginning_and_changed_ones_from_the
     assert hours(month) == {"first": 4, "second": 6}
 
 
-def test_team_and_environment_are_the_namespaces_whatever_a_pod_says_of_itself() -> None:
+def test_team_and_environment_are_the_namespaces_whatever_the_pods_labels() -> None:
     team, environment, project = (label_of(f"flexspot.dev/{name}") for name in ("team", "environment", "project"))
     pod = {team: "beta", environment: "prod", project: "speech"}
 
@@ -166,7 +166,7 @@ def test_used_hours_are_what_dcgm_saw_of_allocated_gpus_and_never_more() -> None
     assert (use.allocated, use.measured, use.used) == (20 * HOUR, 10 * HOUR, (4 * 1.5 + 1 * 2) * HOUR)
 
 
-def test_what_was_used_goes_to_whom_the_pod_was_at_the_time() -> None:
+def test_use_belongs_to_the_pods_owner_at_the_time() -> None:
     month = Month()
     month.node("n1", 0, 24 * HOUR)
     month.pod("a", "n1", HOUR, 5 * HOUR, gpus=1, team="")
@@ -236,7 +236,7 @@ def test_lost_work_survives_restarts_of_its_counters() -> None:
     assert books.evictions == {("vision", "Preempted"): 5}
 
 
-def test_steps_whose_pace_is_not_known_are_told_as_steps() -> None:
+def test_lost_steps_of_unknown_duration_are_reported_as_steps() -> None:
     month = Month()
     month.node("n1", 0, 24 * HOUR)
     month.pod("a", "n1", 0, 10 * HOUR, gpus=2)
@@ -246,7 +246,7 @@ def test_steps_whose_pace_is_not_known_are_told_as_steps() -> None:
     assert (lost.steps, lost.gpu_seconds, lost.of_unknown_pace) == (9, 0, 9)
 
 
-def test_labels_that_kube_state_metrics_was_not_told_to_show_are_told_with_the_remedy() -> None:
+def test_labels_that_kube_state_metrics_does_not_show_are_reported_with_the_remedy() -> None:
     month = Month()
     month.seen(Question.NODES, {"node": "n1"}, 0, HOUR)
     notes = month.books().notes
@@ -273,7 +273,7 @@ def test_how_a_node_was_bought_is_read_off_the_labels_of_its_cloud(labels: dict[
     assert node_facts({label_of(key): value for key, value in labels.items()}).bought_as == bought
 
 
-def test_samples_that_are_no_numbers_count_for_nothing_and_are_told() -> None:
+def test_samples_that_are_not_numbers_are_ignored_and_reported() -> None:
     matrix = read_matrix(
         cast("object", [{"metric": {"node": "n1"}, "values": [[0, "1"], [60.0, "NaN"], [120, "+Inf"]]}, {"metric": {}, "values": []}])
     )

@@ -71,7 +71,7 @@ def test_the_advised_number_is_the_cheapest_of_all_that_there_are(pattern: list[
 
 @pytest.mark.slow
 @given(WEEKS, st.integers(1, 99))
-def test_use_that_goes_on_for_the_told_months_pays_for_the_commitment_to_the_cent(pattern: list[Fraction], percent: int) -> None:
+def test_use_for_the_reported_months_pays_for_the_commitment_to_the_cent(pattern: list[Fraction], percent: int) -> None:
     """On demand for so many months what the commitment covers costs as much as the commitment over its whole term, used or not."""
     used = (pattern * LEAST)[:LEAST]
     machine = only(advised(history(used), Terms(3, None, Decimal(percent), Decimal(10))))
@@ -87,7 +87,7 @@ def test_use_that_goes_on_for_the_told_months_pays_for_the_commitment_to_the_cen
 
 @pytest.mark.slow
 @given(WEEKS)
-def test_just_below_the_told_price_a_machine_pays_and_at_it_it_does_not(pattern: list[Fraction]) -> None:
+def test_just_below_the_reported_price_a_machine_pays_and_at_it_it_does_not(pattern: list[Fraction]) -> None:
     used = (pattern * LEAST)[:LEAST]
     unknown = only(advised(history(used), Terms(on_demand_usd_per_hour=Decimal(10))))
     assert unknown.best is None
@@ -103,7 +103,7 @@ def test_just_below_the_told_price_a_machine_pays_and_at_it_it_does_not(pattern:
         assert above.nodes < node <= below.nodes
 
 
-def test_a_price_that_nobody_knows_is_told_and_is_not_a_no() -> None:
+def test_an_unknown_price_is_reported_and_is_not_a_no() -> None:
     machine = only(advised(history([3] * LEAST), Terms()))
 
     assert machine.unknown == ("the price of a commitment for p4d.24xlarge in us-east-1",)
@@ -146,7 +146,7 @@ def test_a_history_of_less_than_two_weeks_is_no_advice() -> None:
 
 
 @pytest.mark.parametrize("gone,refused,weak", [(50, False, False), (51, False, True), (250, False, True), (251, True, False)])
-def test_gaps_are_told_from_a_twentieth_on_and_above_a_quarter_nothing_is_advised(gone: int, refused: bool, weak: bool) -> None:  # noqa: FBT001
+def test_gaps_are_reported_from_a_twentieth_on_and_above_a_quarter_nothing_is_advised(gone: int, refused: bool, weak: bool) -> None:  # noqa: FBT001
     reach = advised(history([2] * 1000, without=range(100, 100 + gone)), TERMS).reach
 
     assert (reach.hours, reach.missing) == (1000 - gone, gone)
@@ -161,7 +161,7 @@ def test_gaps_are_told_from_a_twentieth_on_and_above_a_quarter_nothing_is_advise
         replace(P4D, machine="(unknown)"),
     ],
 )
-def test_what_cannot_be_committed_to_is_told_apart_and_is_in_no_number(other: MachineKind) -> None:
+def test_machines_that_cannot_be_committed_to_are_listed_separately(other: MachineKind) -> None:
     found = history([2] * LEAST)
     found.nodes[other] = dict.fromkeys(found.hours, Fraction(5))
     advice = advised(found, TERMS)

@@ -83,14 +83,14 @@ def test_a_credit_is_for_what_it_covers_while_it_holds_and_no_more_than_that(mon
 def test_programs_and_spreadsheets_have_credits_in_lines_of_their_own(month: Month) -> None:
     report = report_of(month, [credit("12.34", capacity_types=["on-demand"])])
 
-    [told] = report_data(report)["credits"]
-    assert (told["used_usd"], told["lines"]) == ("12.34", [{"team": "speech", "project": "asr", "usd": "12.34"}])
+    [credit_data] = report_data(report)["credits"]
+    assert (credit_data["used_usd"], credit_data["lines"]) == ("12.34", [{"team": "speech", "project": "asr", "usd": "12.34"}])
     rows = list(csv.DictReader(io.StringIO(report_csv(report))))
     assert sum((Decimal(row["total_usd"]) for row in rows), Decimal(0)) == report.paid_usd
     assert [row["team"] for row in rows if row["kind"] == "credit"] == ["speech"]
 
 
-def test_what_is_reserved_and_not_there_is_covered_while_the_credit_holds() -> None:
+def test_missing_reserved_nodes_are_covered_while_the_credit_is_valid() -> None:
     own = contract_file(commitments=[{"machine": "p5.48xlarge", "region": "us-east-1", "nodes": 1}])
     month, granted = Month(hours=10), [credit("1000.00", start=at(9))]
     month.node("spot-1", 0, HOUR)
@@ -108,7 +108,7 @@ def test_books_that_are_not_cut_where_a_credit_begins_are_refused(month: Month) 
 
 
 @pytest.mark.parametrize(
-    "text,told",
+    "text,problem",
     [
         ("{name: a, usd: '1.005', cloud: aws, source: the console of today}", "2 decimal places"),
         ("{name: a, usd: '-1', cloud: aws, source: the console of today}", "greater than 0"),
@@ -121,10 +121,10 @@ def test_books_that_are_not_cut_where_a_credit_begins_are_refused(month: Month) 
         ),
     ],
 )
-def test_a_credit_that_cannot_be_is_refused_with_words(tmp_path: Path, text: str, told: str) -> None:
+def test_an_impossible_credit_is_refused(tmp_path: Path, text: str, problem: str) -> None:
     file = tmp_path / "credits.yaml"
     file.write_text(f"credits:\n  - {text}\n")
-    with pytest.raises(DataFileError, match=told):
+    with pytest.raises(DataFileError, match=problem):
         read_credits(file)
 
 
@@ -147,7 +147,7 @@ PODS = st.lists(st.tuples(st.sampled_from(["vision", "speech"]), st.integers(0, 
 @pytest.mark.slow
 @settings(max_examples=50, deadline=None)
 @given(wanted=CREDITS, nodes=NODES, pods=PODS)
-def test_any_credits_take_what_going_through_the_minutes_takes(
+def test_any_credits_agree_with_counting_minute_by_minute(
     wanted: list[tuple[int, tuple[str, ...], int, int]],
     nodes: list[tuple[str, int, int]],
     pods: list[tuple[str, int, int, int]],

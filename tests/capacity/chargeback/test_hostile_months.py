@@ -36,10 +36,10 @@ CENT = Decimal("0.01")
 DAY = 24 * 60
 
 pytestmark = pytest.mark.nightly(
-    held_by="test_a_small_month_comes_to_what_it_comes_to_by_hand, "
-    "test_any_month_comes_to_what_going_through_its_hours_comes_to_and_every_line_is_paid, "
-    "test_any_month_comes_to_what_counting_it_minute_by_minute_comes_to, "
-    "test_idle_gpus_are_paid_by_whom_the_policy_names, test_what_is_not_shown_one_by_one_is_summed_and_idle_gpus_are_apart"
+    held_by="test_a_small_month_agrees_with_a_calculation_by_hand, "
+    "test_any_month_agrees_with_counting_hour_by_hour_and_every_line_is_paid, "
+    "test_any_month_agrees_with_counting_minute_by_minute, "
+    "test_the_policys_payer_pays_for_idle_gpus, test_consumers_not_shown_are_summed_and_idle_gpus_are_separate"
 )
 
 
@@ -81,7 +81,7 @@ def test_the_month_costs_what_its_minutes_cost_whoever_pays_for_idle_gpus() -> N
         assert report.total.saved_usd == sum(expected.saved.values(), Decimal(0)).quantize(CENT)
 
 
-def test_every_line_is_to_the_cent_what_was_had_and_what_was_saved_by_it() -> None:
+def test_allocated_cost_and_savings_of_every_line_are_right_to_the_cent() -> None:
     _, expected, reports = played()
     lines = {(each.key.team, each.key.capacity_type, each.key.pool): each.totals for each in reports[IdlePolicy.CENTRAL].lines}
 
@@ -92,7 +92,7 @@ def test_every_line_is_to_the_cent_what_was_had_and_what_was_saved_by_it() -> No
     assert NO_TEAM in hours
 
 
-def test_idle_gpus_are_to_the_cent_whose_the_policy_says() -> None:
+def test_idle_gpus_are_charged_to_the_policys_payer_to_the_cent() -> None:
     _, expected, reports = played()
 
     def idle(policy: IdlePolicy) -> dict[Line, Decimal]:
@@ -109,7 +109,7 @@ def test_idle_gpus_are_to_the_cent_whose_the_policy_says() -> None:
     assert other_than(idle(IdlePolicy.PROPORTIONAL), parts) == {}
 
 
-def test_what_is_not_known_is_told_and_in_no_sum() -> None:
+def test_unknown_amounts_are_reported_and_in_no_sum() -> None:
     month, expected, reports = played()
     report = reports[IdlePolicy.CENTRAL]
 

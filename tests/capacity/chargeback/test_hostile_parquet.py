@@ -50,10 +50,10 @@ def refused(folder: Path, content: bytes | pa.Table, name: str = "bill", **layou
         path.write_bytes(content)
     else:
         parquet_file(path, content, **layout)
-    with pytest.raises(BillError) as told:
+    with pytest.raises(BillError) as refused_file:
         list(read_bill(path, {}))
-    assert "\n" not in str(told.value)
-    return str(told.value)
+    assert "\n" not in str(refused_file.value)
+    return str(refused_file.value)
 
 
 @pytest.mark.parametrize("kept", [4, 8, 11, 12, 300, -1, -4, -8, -200])
@@ -66,7 +66,7 @@ def test_a_file_whose_footer_is_encrypted_is_refused(tmp_path: Path, whole: byte
 
 
 @pytest.mark.parametrize("length", [2**24 + 1, 2**31, 2**32 - 1])
-def test_a_footer_that_is_none_or_longer_than_its_file_is_refused(tmp_path: Path, length: int) -> None:
+def test_an_invalid_footer_or_one_longer_than_its_file_is_refused(tmp_path: Path, length: int) -> None:
     footer = bytes(length) if length < 2**25 else b"\xff" * 40
 
     assert "it is not readable Parquet" in refused(tmp_path, b"PAR1" + footer + length.to_bytes(4, "little") + b"PAR1")

@@ -70,17 +70,17 @@ class TestDecisionMatrixOfTheGuide:
 class TestDecisionTreeOfTheCourse:
     """Can it be interrupted? Can it be restored? Does it need fair sharing?"""
 
-    def test_what_cannot_be_interrupted_is_on_demand_or_reserved(self) -> None:
+    def test_work_that_cannot_be_interrupted_is_on_demand_or_reserved(self) -> None:
         assert advise(on_aws(interruptible=False), COURSE_P4D).method is Method.ON_DEMAND
         assert advise(on_aws(interruptible=False, steady=True), COURSE_P4D).method is Method.RESERVED
 
-    def test_what_cannot_be_restored_is_to_be_mended_first(self) -> None:
+    def test_work_that_cannot_be_restored_needs_checkpoints_first(self) -> None:
         advice = advise(on_aws(), COURSE_P4D)
 
         assert advice.method is Method.ON_DEMAND
         assert practices("make it resume from durable checkpoints", advice.practices)
 
-    def test_what_cannot_be_restored_but_is_short_pays_on_spot_all_the_same(self) -> None:
+    def test_short_work_that_cannot_be_restored_still_pays_on_spot(self) -> None:
         """Two hours of work at one interruption in four hours: 4 (e^(1/2) - 1) = 2.59 h, with restarts 2.71, at 38 % of the price."""
         advice = advise(on_aws(work_hours=2), COURSE_P4D)
 
@@ -94,7 +94,7 @@ class TestDecisionTreeOfTheCourse:
 
         assert pays == {6.0: True, 6.5: True, 6.6: False, 7.0: False}
 
-    def test_what_has_rivals_needs_kueue_and_quotas(self) -> None:
+    def test_teams_that_compete_need_kueue_and_quotas(self) -> None:
         advice = advise(on_aws(**CHECKPOINTED, shared=True), COURSE_P4D)
 
         assert advice.method is Method.SPOT
@@ -116,7 +116,7 @@ class TestDecisionTreeOfTheCourse:
         assert practices("any node's interruption is everyone's", advice.reasons)
         assert practices("an interruption every 0.2 h", advice.arithmetic)
 
-    def test_the_gangs_own_rate_goes_before_that_of_its_nodes(self) -> None:
+    def test_the_gangs_own_rate_overrides_that_of_its_nodes(self) -> None:
         gang = {**CHECKPOINTED, "nodes": 16}
         measured = advise(on_aws(**gang, gang_interruptions_per_hour=0.55), COURSE_P4D)
         # The same as nodes that are each lost so seldom that together they come to that.
@@ -159,7 +159,7 @@ def test_a_deadline_without_slack_is_met_on_demand() -> None:
     assert advise(on_aws(**CHECKPOINTED, deadline_hours=73), COURSE_P4D).method is Method.ON_DEMAND
 
 
-def test_a_start_that_cannot_wait_rules_out_what_makes_wait() -> None:
+def test_a_start_that_cannot_wait_rules_out_methods_with_a_wait() -> None:
     advice = advise(on_gcp(interruptible=False, start_within_hours=1), A2_TODAY)
 
     assert advice.method is Method.ON_DEMAND

@@ -40,7 +40,7 @@ def cost(mode: str) -> PlanCost:
         ("trn1.2xlarge", Decimal("0.12") * Decimal("0.40")),
     ],
 )
-def test_the_fee_is_what_records_of_awss_list_come_to(machine: str, percent: Decimal) -> None:
+def test_the_fee_agrees_with_records_of_awss_list(machine: str, percent: Decimal) -> None:
     fee = next(each for each in BOOK.node_fees if each.is_of(machine))
 
     assert abs(fee.percent / 100 - percent) < Decimal("0.0001")

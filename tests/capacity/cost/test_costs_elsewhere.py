@@ -75,7 +75,7 @@ def test_in_every_region_of_gke_other_work_is_bounded_or_the_worst_case_says_tha
 
 
 @pytest.mark.parametrize("region", sorted({region for _, region, _ in prices_of(Vendor.AWS).prices}))
-def test_in_every_region_of_eks_the_worst_case_is_a_bound_or_says_that_it_is_none(region: str) -> None:
+def test_in_every_region_of_eks_the_worst_case_is_a_bound_or_says_that_it_is_not(region: str) -> None:
     """The families that Karpenter may make have prices in one region; elsewhere the sum is "at least"."""
     missing = [each for each in cost_of("dev-eks", region).unbounded if "families of machines without GPUs" in each]
 

@@ -35,7 +35,7 @@ def test_a_gang_meets_no_less_than_a_node_and_no_more_than_independent_ones(rate
 
 
 @pytest.mark.parametrize("nodes,share", [(2, 0.5), (4, 0.3), (16, 0.77)])
-def test_the_model_is_what_strikes_that_take_each_node_by_chance_come_to(nodes: int, share: float) -> None:
+def test_the_model_agrees_with_simulated_interruptions(nodes: int, share: float) -> None:
     """Of 50,000 strikes, each takes every node or not. The count is of those that hit the gang, for each that hit its first node."""
     chance = random.Random(7)  # noqa: S311 -- repeatable, not secret
     strikes = [[chance.random() < share for _ in range(nodes)] for _ in range(50_000)]
@@ -64,6 +64,6 @@ def test_the_guide_says_what_gangs_cost(nodes: int) -> None:
     assert row in GUIDE.read_text(encoding="utf-8")
 
 
-def test_a_share_that_is_none_is_refused() -> None:
+def test_an_invalid_share_is_refused() -> None:
     with pytest.raises(ValueError, match=r"share_taken is 1\.5"):
         SpotConditions(0.25, share_taken=1.5)

@@ -99,7 +99,7 @@ def test_what_is_only_read_and_what_is_a_component_is_not_billed_and_what_an_unf
     assert found.difference is None
 
 
-def test_what_is_not_known_before_it_is_made_and_what_is_secret_is_reported_and_in_no_sum() -> None:
+def test_values_unknown_before_creation_and_secrets_are_reported_and_in_no_sum() -> None:
     secret = {"4dabf18193072939515e22adb298388d": "1b47061264138c4ac30d75fd1eb44270", "ciphertext": "x"}
     found = of_state(
         *(
@@ -113,7 +113,7 @@ def test_what_is_not_known_before_it_is_made_and_what_is_secret_is_reported_and_
     assert all(each.unbounded for each in found.lines)
 
 
-def test_what_the_cloud_answered_says_what_the_program_does_not() -> None:
+def test_the_clouds_answer_completes_the_program() -> None:
     """The image chooses a machine's disk: once the machine exists, its state contains the disk."""
     declared = resource("aws:ec2/instance:Instance", inputs={"instanceType": "t3.micro"})
 

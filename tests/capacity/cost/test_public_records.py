@@ -35,7 +35,7 @@ def test_the_guide_has_the_table_over_all_public_records_here() -> None:
 
 
 @needs_records
-@pytest.mark.nightly(held_by="test_the_model_is_what_strikes_that_take_each_node_by_chance_come_to")
+@pytest.mark.nightly(held_by="test_the_model_agrees_with_simulated_interruptions")
 def test_the_record_of_sixteen_nodes_counts_as_the_guide_says() -> None:
     """The figures of the guide and of the shipped share of a gang."""
     trace = read_trace(RECORDS / "availability" / "16-node" / "aws-08-27-2023" / "us-west-2a_v100_1.json")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 HAND = Trace("hand", 1800, (2, 2, 1, 1, 0, 0, 2, 1, 0, 1))
 
 
-def test_what_is_written_is_read(tmp_path: Path) -> None:
+def test_a_written_trace_is_read_again(tmp_path: Path) -> None:
     write_trace(HAND, tmp_path / "hand.json")
 
     assert read_trace(tmp_path / "hand.json") == HAND
@@ -93,7 +93,7 @@ def test_an_interruption_with_enough_warning_leaves_what_was_done_until_then() -
     assert JobProgress(30, 31, 0).left(warned) == JobProgress(60, 0, 2), "who leaves by himself pays for his save"
 
 
-def test_who_leaves_saves_first_if_that_ends_sooner() -> None:
+def test_a_job_that_leaves_saves_first_if_that_ends_sooner() -> None:
     assert JobProgress(30, 20, 0).left(SHORT) == JobProgress(50, 0, 2)
     assert JobProgress(30, 1, 0).left(SHORT) == JobProgress(30), "a second of work is not worth a checkpoint of two"
 
@@ -115,7 +115,7 @@ def test_a_deadline_is_feasible_when_on_demand_from_the_start_meets_it(deadline:
 
 
 @pytest.mark.parametrize("wrong", [{"work_seconds": 0}, {"checkpoint_interval_seconds": 0}, {"nodes": 0}, {"restart_seconds": -1}])
-def test_a_job_that_cannot_be_is_refused(wrong: dict[str, int]) -> None:
+def test_an_impossible_job_is_refused(wrong: dict[str, int]) -> None:
     with pytest.raises(ValueError, match=r"must be 1 or more|must not be negative"):
         replace(SHORT, **wrong)
 

@@ -113,7 +113,7 @@ def test_more_interruptions_longer_restarts_and_fewer_saves_never_cost_less(
     "wrong",
     [{"nodes": 0}, {"checkpoint_hours": -1.0}, {"wait_hours": math.nan}, {"interruptions_per_node_hour": math.inf}, {"saved_share": 1.1}],
 )
-def test_conditions_that_cannot_be_are_refused(wrong: dict[str, float]) -> None:
+def test_impossible_conditions_are_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(ValueError, match=r"nodes must be|saved_share is"):
         replace(CALM, **wrong)  # pyrefly: ignore[bad-argument-type] -- fields of two types, by name
 

@@ -29,7 +29,7 @@ P4D, P4D_SPOT = Decimal("32.77"), Decimal("12.50")
         pytest.param(usd_per_1000_requests(Decimal(3), 0.01, 0.5), "0.06", id="the same on GPUs that are busy half of the time"),
     ],
 )
-def test_a_unit_costs_what_it_comes_to_by_hand(found: Decimal, usd: str) -> None:
+def test_the_cost_of_a_unit_agrees_with_a_calculation_by_hand(found: Decimal, usd: str) -> None:
     assert found == Decimal(usd)
 
 

@@ -101,7 +101,7 @@ def test_with_jax_each_pod_has_one_process_that_knows_the_coordinator(tmp_path: 
         (["python", "-u", "train.py"], ["--no-python", "python", "-u", "train.py"]),
     ],
 )
-def test_torchrun_is_given_a_program_as_it_takes_one(command: list[str], words: list[str]) -> None:
+def test_a_command_becomes_torchruns_arguments(command: list[str], words: list[str]) -> None:
     assert container(launcher="torchrun", command=command)["command"][-len(words) :] == words
 
 
@@ -125,17 +125,17 @@ def test_with_ray_the_end_of_the_first_pod_is_that_of_the_job(launcher: str, dec
 
 
 @pytest.mark.parametrize("launcher", ["ranks", "torchrun", "jax", "ray"])
-def test_all_of_them_end_with_143_where_they_were_interrupted(launcher: str) -> None:
+def test_every_launcher_exits_with_143_after_an_interruption(launcher: str) -> None:
     assert container(launcher=launcher)["command"][:3] == ["python", "-m", "flexspot_runtime.launch"]
 
 
 @pytest.mark.parametrize(
-    "fields,told",
+    "fields,message",
     [
         ({"launcher": "torchrun"}, "launcher (is 'torchrun'): starts the program that command names, and there is none"),
         ({"launcher": "mpirun", "command": ["a"]}, "launcher (is 'mpirun'): is not one of the allowed values"),
     ],
 )
-def test_one_that_has_nothing_to_start_or_that_nobody_knows_is_refused(fields: dict[str, Any], told: str) -> None:
-    with pytest.raises(WorkloadError, match=re.escape(told)):
+def test_an_unknown_launcher_or_one_without_a_program_is_refused(fields: dict[str, Any], message: str) -> None:
+    with pytest.raises(WorkloadError, match=re.escape(message)):
         objects("prod-eks", "checkpointed-job", image=IMAGE, **fields)

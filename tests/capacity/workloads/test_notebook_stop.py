@@ -56,8 +56,8 @@ def answering(answers: dict[str, Any], trust: ssl.SSLContext | None = None) -> G
 
 
 def environment(port: int, **more: str) -> dict[str, str]:
-    told = {"FLEXSPOT_NOTEBOOK_URL": f"http://127.0.0.1:{port}", "JUPYTER_TOKEN": "secret", "FLEXSPOT_IDLE_TIMEOUT_SECONDS": "3600"}
-    return {**told, **more}
+    variables = {"FLEXSPOT_NOTEBOOK_URL": f"http://127.0.0.1:{port}", "JUPYTER_TOKEN": "secret", "FLEXSPOT_IDLE_TIMEOUT_SECONDS": "3600"}
+    return {**variables, **more}
 
 
 def test_a_kernel_at_work_works_now_and_a_terminal_counts_like_a_kernel() -> None:
@@ -78,7 +78,7 @@ def test_a_kernel_at_work_works_now_and_a_terminal_counts_like_a_kernel() -> Non
         (NOON, NOON - 50, "it is 12:00 UTC"),
     ],
 )
-def test_it_ends_by_idleness_by_its_limit_and_by_night(active: float, started: float, reason: str) -> None:
+def test_a_notebook_is_stopped_when_idle_at_its_limit_and_at_night(active: float, started: float, reason: str) -> None:
     limits = {"FLEXSPOT_IDLE_TIMEOUT_SECONDS": "3600", "FLEXSPOT_RUN_LIMIT_SECONDS": "43200"}
     night = {"FLEXSPOT_NIGHTLY_STOP_UTC": "12:00"} if "UTC" in reason else {}
 
@@ -99,7 +99,7 @@ def test_an_idle_server_is_shut_down_with_its_own_token() -> None:
     assert {each[2] for each in asked.all()} == {"token secret"}
 
 
-def test_a_server_at_work_is_left_alone_and_remembered() -> None:
+def test_a_busy_server_keeps_running_and_its_activity_is_remembered() -> None:
     with answering({"/api/kernels": [kernel("2026-01-01T00:00:00Z", "busy")], "/api/terminals": []}) as (port, asked):
         active = look(environment(port), active=0.0, started=0.0)
 
@@ -123,19 +123,19 @@ def test_a_deployment_is_scaled_to_zero_over_a_connection_that_is_trusted(tmp_pa
     (tmp_path / "ca.crt").write_bytes(made.certificate("ca").read_bytes())
     path = "/apis/apps/v1/namespaces/search/deployments/desk/scale"
     with answering({path: {}}, trust) as (port, asked):
-        told = {"KUBERNETES_SERVICE_HOST": "127.0.0.1", "KUBERNETES_SERVICE_PORT": str(port), "FLEXSPOT_SCALE_PATH": path}
-        stop({**told, "FLEXSPOT_KUBERNETES_CREDENTIALS": str(tmp_path)})
+        variables = {"KUBERNETES_SERVICE_HOST": "127.0.0.1", "KUBERNETES_SERVICE_PORT": str(port), "FLEXSPOT_SCALE_PATH": path}
+        stop({**variables, "FLEXSPOT_KUBERNETES_CREDENTIALS": str(tmp_path)})
 
     assert asked.all() == [("PATCH", path, "Bearer of-the-pod", '{"spec":{"replicas":0}}')]
 
 
-def test_the_text_in_the_pod_runs_by_itself_until_it_is_told_to_end() -> None:
+def test_the_script_in_the_pod_runs_alone_until_sigterm() -> None:
     [sidecar] = of_kind(service("local", "notebook"), "CronJob")["spec"]["jobTemplate"]["spec"]["template"]["spec"]["initContainers"]
     _, *arguments = sidecar["command"]
     answers: dict[str, Any] = {"/api/kernels": [], "/api/terminals": [], "/api/shutdown": None}
     with answering(answers) as (port, asked):
-        told = environment(port, FLEXSPOT_IDLE_TIMEOUT_SECONDS="0", PATH=os.environ["PATH"])
-        with subprocess.Popen([sys.executable, *arguments], env=told, stdout=subprocess.PIPE, text=True) as process:
+        variables = environment(port, FLEXSPOT_IDLE_TIMEOUT_SECONDS="0", PATH=os.environ["PATH"])
+        with subprocess.Popen([sys.executable, *arguments], env=variables, stdout=subprocess.PIPE, text=True) as process:
             assert process.stdout is not None
             assert "it has been idle" in process.stdout.readline()
             while asked.get(timeout=60)[1] != "/api/shutdown":

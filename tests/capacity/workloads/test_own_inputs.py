@@ -71,7 +71,7 @@ def test_every_kind_gives_its_own_container_the_same(kind: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "fields,told",
+    "fields,message",
     [
         ({"resources": {"memory": "4Gi"}}, "resources.memory (is 4Gi): has an input of its own; use memory"),
         ({"resources": {"nvidia.com/gpu": "4"}}, "resources.nvidia.com/gpu (is 4): has an input of its own; use gpus"),
@@ -95,13 +95,13 @@ def test_every_kind_gives_its_own_container_the_same(kind: str) -> None:
         ({"image_pull_secrets": ["My_Secret"]}, "the name of an object of Kubernetes: lower-case letters, digits, inner hyphens and dots"),
     ],
 )
-def test_what_would_wait_fail_or_be_refused_later_is_refused(fields: dict[str, Any], told: str) -> None:
+def test_inputs_that_would_wait_or_fail_later_are_refused(fields: dict[str, Any], message: str) -> None:
     [problem] = refused(**fields)
 
-    assert told in problem
+    assert message in problem
 
 
-def test_a_jobset_and_work_without_gpus_are_given_the_same() -> None:
+def test_a_jobset_and_work_without_gpus_get_the_same_inputs() -> None:
     [jobset] = objects("prod-eks", "checkpointed-job", pods=2, jobset=True, **OWN)
     [pod] = list(pod_specs(jobset))
     assert pod["imagePullSecrets"] == [{"name": "registry.prod"}, {"name": "mirror"}]

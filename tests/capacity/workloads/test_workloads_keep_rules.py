@@ -122,13 +122,13 @@ def test_every_service_of_a_shipped_stack_keeps_every_rule(stack: str) -> None:
     bad, held = broken(made, stack)
 
     # Which pools a compute class leads to is no rule's to follow, so how long pods of one have is not decided.
-    assert {(rule, told) for rule, told in bad if (stack, rule) != ("prod-gke", "grace-exceeds-notice")} == set()
-    assert all("where it runs is not known" in told for _, told in bad)
+    assert {(rule, message) for rule, message in bad if (stack, rule) != ("prod-gke", "grace-exceeds-notice")} == set()
+    assert all("where it runs is not known" in message for _, message in bad)
     assert held >= {"job-without-queue", "missing-owner-labels", "image-not-pinned", "unknown-field", "grace-exceeds-notice"}
     assert {each["kind"] for each in made} >= {"Job", "CronJob", "ScaledJob", "TriggerAuthentication", "PersistentVolumeClaim", "Service"}
 
 
-def test_a_notebook_that_stands_is_seen_to_have_an_idle_limit_and_its_disk_one_pod() -> None:
+def test_rules_recognize_the_idle_limit_and_the_single_pod_of_a_deployed_notebook() -> None:
     bad, held = broken([each for each in services(standing_plan()) if each["kind"] in {"Deployment", "PersistentVolumeClaim"}], None)
 
     assert bad == set()
