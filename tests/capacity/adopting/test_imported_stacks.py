@@ -1,4 +1,4 @@
-"""What the states of EKS and GKE become: pools with their facts, what is a guess, and what is listed as not mapped."""
+"""Import of states of EKS and GKE: pools with their facts, guesses, and what is listed as not mapped."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def remarks_about(proposal: Proposal, address: str) -> list[str]:
 
 
 def changed(read: list[TerraformResource], address: str, **values: Any) -> list[TerraformResource]:
-    """The same with other values of one resource."""
+    """Return the state with other values in one resource."""
     [chosen] = [each for each in read if each.address == address]
     chosen.values.fields.update(copy.deepcopy(values))
     return read
@@ -108,7 +108,7 @@ def test_a_zonal_cluster_has_its_zone_and_the_pool_that_is_in_it() -> None:
 
 @pytest.mark.parametrize("name", ["eks-module.json", "gke-toolkit.json", "gke-raw.tfstate"])
 def test_every_resource_of_a_state_is_used_or_reported(name: str) -> None:
-    """Each is in a pool, in the settings or among the remarks, by its address."""
+    """Each resource is in a pool, in the settings or among the remarks, by its address."""
     read = [each for each in resources(name) if each.managed]
     proposal, found = proposed(read)
     reported = {address for each in proposal.remarks for address in each.addresses}
@@ -162,7 +162,7 @@ def test_names_with_markup_never_become_yaml_syntax(name: str, tmp_path: Path) -
     file.write_text(text, encoding="utf-8")
 
     assert read_stack_file(file) == parse_settings(proposal.settings, "x")
-    # The cluster itself still has one that is called l4-spot.
+    # The cluster itself still has a pool named l4-spot.
     others = {"h100-res", "h100-dws", "a100-flex", "l4-spot"}
     assert others < set(pools(proposal))
     assert all(line.isprintable() for line in text.split("\n"))
@@ -217,7 +217,7 @@ def test_the_import_file_has_the_ids_that_the_providers_document() -> None:
     elsewhere = {each.id for each in adopted.elsewhere}
     assert "projects/acme-train/locations/us-central1/clusters/a3-ultra" in elsewhere
     assert "acme-train/us-central1/a3-ultra/system" in elsewhere
-    # A pool that has another name in the proposal is not adopted: the next `up` would delete it.
+    # A pool with another name in the proposal is not adopted: the next `up` would delete it.
     assert "acme-train/us-central1/a3-ultra/t4_shared" in elsewhere
 
     proposal, found = proposed(resources("eks-module.json"))

@@ -1,4 +1,4 @@
-"""Reading a Terraform state: both of its forms, what is sensitive in it, and what is none."""
+"""Reading a Terraform state in both of its forms, its sensitive values, and files that are not a state."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ NAMED = {
 @pytest.mark.slow
 @given(st.data())
 def test_arbitrary_values_give_a_proposal_or_an_explained_error(data: st.DataObject) -> None:
-    """Of a whole state one resource after the other has any values: nothing but an explained error ever comes of it."""
+    """One field of one resource of a complete state gets an arbitrary value. The only possible error is an explained one."""
     name = data.draw(st.sampled_from(["eks-module.json", "gke-toolkit.json", "gke-raw.tfstate"]))
     resources = read_state((STATES / name).read_bytes(), name)
     chosen = data.draw(st.integers(0, len(resources) - 1))

@@ -1,4 +1,4 @@
-"""The shipped machines and zones of EKS, against EC2's own answers as moto has recorded them."""
+"""The shipped machines and zones of EKS, compared with EC2's answers as recorded by moto."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_a_family_with_accelerators_that_is_not_counted_is_distinguished() -> No
             others.add(name)
 
     assert {"g6f.large", "gr6f.4xlarge", "inf1.xlarge"} < others
-    assert unserved_family(unserved_families(Vendor.AWS), "trn2u.48xlarge") is not None, "the record tells of no devices"
+    assert unserved_family(unserved_families(Vendor.AWS), "trn2u.48xlarge") is not None, "the record has no devices"
     assert [name for name in sorted(others) if unserved_family(unserved_families(Vendor.AWS), name) is None] == []
     assert unserved_family(unserved_families(Vendor.AWS), "g4ad.xlarge") is not None, "AMD's, which the record lacks"
     assert [name for name in MACHINES if unserved_family(unserved_families(Vendor.AWS), name)] == []

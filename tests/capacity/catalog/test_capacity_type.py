@@ -1,4 +1,4 @@
-"""The shipped facts about capacity types, and one order of them out of several."""
+"""The shipped facts about capacity types, and the merging of several orders into one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Contract prices: rows of a pool, percent off the list, commitments; what counts before what, and what is refused with words."""
+"""Contract prices: rows of a pool, percent off the list price, commitments, their precedence, and refused files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The addresses on a node that pods need."""
+"""Addresses on a node that pods need to reach."""
 
 from __future__ import annotations
 

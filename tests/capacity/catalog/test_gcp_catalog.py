@@ -1,4 +1,4 @@
-"""The shipped machines and prices of GKE: what their figures must agree with; MIG partitions and slices of TPUs."""
+"""The shipped machines and prices of GKE, compared with other sources; MIG partitions and slices of TPUs."""
 
 from __future__ import annotations
 

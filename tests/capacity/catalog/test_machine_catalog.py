@@ -1,4 +1,4 @@
-"""The machine catalogs of both clouds together, and what is refused in such a file."""
+"""The machine catalogs of both clouds, and refused rows of such files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The releases of the nodes' images: which are known, for which versions of Kubernetes, and that examples name such."""
+"""Releases of node images: known releases, their versions of Kubernetes, and the releases that examples name."""
 
 from __future__ import annotations
 

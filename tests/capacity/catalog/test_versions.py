@@ -1,4 +1,4 @@
-"""The table of versions: each row has its source, what is not verified pins nothing, and upstream's own tables say the same."""
+"""The table of versions: each row has a source, unverified rows pin nothing, and upstream's tables agree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The shipped workload classes, and what a class must not be."""
+"""The shipped workload classes, and impossible classes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bills as files: every form that is read, and what is said of files that are none, cut, changed or meant to harm."""
+"""Bills as files: every supported form, and refusals of files that are not bills, truncated, changed or malicious."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 NO_NUMBERS = ("NaN", "Infinity", "=1+1", "1,5", "1e999", "9" * 40, "0x10", "\N{ARABIC-INDIC DIGIT ONE}")
 SPOT = BilledPlace(Vendor.AWS, "us-east-1", "g6.xlarge", Bought.SPOT)
 
-# A legacy report's header, as github.com/cloud-carbon-footprint/cloud-carbon-footprint has it, cut to what is read.
+# Header of a legacy report as in github.com/cloud-carbon-footprint/cloud-carbon-footprint, reduced to the columns that are read.
 LEGACY_HEADER = [
     "lineItem/LineItemType",
     "lineItem/UsageStartDate",
@@ -95,7 +95,7 @@ def test_the_region_is_found_where_a_report_has_it(tmp_path: Path) -> None:
 
 
 def test_a_row_of_google_in_another_currency_is_divided_by_its_own_rate(tmp_path: Path) -> None:
-    """As Google documents currency_conversion_rate: cost divided by it is the cost in US dollars."""
+    """As Google documents currency_conversion_rate: the cost divided by it is the cost in US dollars."""
     given = [{"type": "COMMITTED_USAGE_DISCOUNT", "amount": -21.5}, {"type": "PROMOTION", "amount": -4.3}]
     sku = "G2 Instance Core running in Americas"
     rows = [
@@ -224,7 +224,7 @@ def test_many_rows_are_read_one_by_one(tmp_path: Path) -> None:
     tracemalloc.stop()
 
     assert (bill.machines[SPOT].usd, bill.machines[SPOT].hours) == (count // 2, count)
-    # What the last rows took at most, which is a few of them and no multiple of their number.
+    # The peak of the last rows: a few of them, not a multiple of their number.
     assert grown < watched * 100
 
 

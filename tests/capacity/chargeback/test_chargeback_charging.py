@@ -1,4 +1,4 @@
-"""Who pays what of a month: a month worked out by hand, and months made up, whose lines must always sum to what the nodes cost."""
+"""Charges of a month calculated by hand, and of generated months, whose lines must always sum to the cost of the nodes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def month() -> Month:
 def test_a_small_month_agrees_with_a_calculation_by_hand(month: Month) -> None:
     report = month.report(IdlePolicy.CENTRAL)
 
-    # 183.444 for 192 GPU hours, of which 48 and 36 were had and 108 were idle; 219.57642, all had; 4.284.
+    # 183.444 for 192 GPU hours, of which 48 and 36 were allocated and 108 were idle; 219.57642, all allocated; 4.284.
     assert report.node_usd == Decimal("407.30")
     assert report.complete
     by_team = {key[0]: totals for key, totals in report.by("team").items()}
@@ -52,8 +52,8 @@ def test_a_small_month_agrees_with_a_calculation_by_hand(month: Month) -> None:
 def test_savings_of_spot_count_for_allocated_gpus(month: Month) -> None:
     report = month.report(IdlePolicy.PROPORTIONAL)
 
-    # 48 and 36 GPU hours on Spot, an eighth of 21.957642 less 7.6435 for each (85.8849 and 64.4136, to sum to
-    # 150.30); on demand nobody saves, and idle GPUs are no bargain.
+    # 48 and 36 GPU hours on Spot, an eighth of 21.957642 less 7.6435 for each (85.8849 and 64.4136, to sum to 150.30). On-demand nodes save
+    # nothing, and idle GPUs do not count.
     assert {key[0]: each.saved_usd for key, each in report.by("team").items() if each.saved_usd} == {
         "vision": Decimal("85.89"),
         "speech": Decimal("64.41"),
@@ -80,7 +80,7 @@ def test_the_policys_payer_pays_for_idle_gpus(month: Month) -> None:
 
     assert idle(IdlePolicy.CENTRAL) == {CENTRAL: Decimal("103.19")}
     assert idle(IdlePolicy.OWNER) == {"vision": Decimal("103.19")}
-    # The pool's, by what its two users had of it: 48 to 36 GPU hours. Who had on-demand GPUs as well pays no more for that.
+    # The pool's idle GPUs are divided by what its two users had of it: 48 to 36 GPU hours. On-demand GPUs in other pools do not count.
     assert idle(IdlePolicy.PROPORTIONAL) == {"vision": Decimal("58.96"), "speech": Decimal("44.22")}
 
 
@@ -115,7 +115,7 @@ def test_a_pod_that_is_seen_for_longer_than_its_node_pays_no_more_than_the_node(
 
     report = month.report()
     assert report.by("team")["late",].usd == Decimal("7.64")
-    assert (report.homeless[Owner("late")], report.complete) == (8 * HOUR, False), "an hour more was on a node that nobody saw"
+    assert (report.homeless[Owner("late")], report.complete) == (8 * HOUR, False), "one more hour was on an unseen node"
 
 
 def test_a_pod_that_is_seen_for_minutes_more_than_its_node_takes_no_more_of_it_from_the_others(month: Month) -> None:
@@ -124,7 +124,7 @@ def test_a_pod_that_is_seen_for_minutes_more_than_its_node_takes_no_more_of_it_f
     month.pod("late", "brief", HOUR - 300, HOUR + 300, gpus=8, team="late", project="other")
     report = month.report()
 
-    # 4 GPUs for an hour, and 8 for five minutes of it; the five minutes after are nobody's.
+    # 4 GPUs for an hour, and 8 for five minutes of it. The five minutes after that belong to no team.
     usd = {key[0]: each.usd for key, each in report.by("team").items() if key[0] in {"first", "late"}}
     assert usd == {"first": Decimal("3.82"), "late": Decimal("0.64")}
     assert report.complete

@@ -1,4 +1,4 @@
-"""Commitments: what is reserved is billed whether its nodes are there or not, and a report that does not know it is not complete."""
+"""Commitments: reservations are billed whether their nodes exist or not, and a report without them is incomplete."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def reserved(month: Month, name: str, start: int, end: int, pool: str = "h100", 
 
 @pytest.fixture
 def month() -> Month:
-    """Four reserved p5 for the first 12 of 30 hours, all of them given to one team's pods."""
+    """Four reserved p5 for the first 12 of 30 hours, all allocated to pods of one team."""
     found = Month(hours=30)
     for number in range(4):
         reserved(found, f"h100-{number}", 0, 12 * HOUR)
@@ -56,7 +56,7 @@ def test_reserved_nodes_without_a_known_commitment_leave_the_report_incomplete(m
     assert {str(kind): seconds for kind, seconds in report.uncommitted.items()} == {
         "reserved p5.48xlarge in us-east-1 (pool h100)": 4 * 12 * HOUR
     }
-    assert any("nobody has said what is committed" in each for each in words.warnings(report))
+    assert any("no commitment is known" in each for each in words.warnings(report))
     assert dict(words.summary(report))["nodes"] == "at least 2,641.92 USD"
 
 
@@ -69,7 +69,7 @@ def test_reserved_nodes_beyond_the_commitments_are_reported(month: Month) -> Non
 
 
 def test_a_commitment_holds_from_its_start_until_its_end(month: Month) -> None:
-    """It is October 2026. A block of four for the first twelve hours has nothing unused, one from 10:00 to 21:00 nine hours."""
+    """A day of October 2026. A block of four for the first twelve hours has no unused part, one from 10:00 to 21:00 has nine hours."""
     block = contract_file(commitments=[{**P5, "nodes": 4, "start": "2026-10-01T00:00:00Z", "end": "2026-10-01T12:00:00Z"}])
     later = contract_file(commitments=[{**P5, "nodes": 4, "start": "2026-10-01T10:00:00Z", "end": "2026-10-01T21:00:00Z"}])
 
@@ -81,7 +81,7 @@ def test_a_commitment_holds_from_its_start_until_its_end(month: Month) -> None:
 def test_nodes_that_follow_each_other_in_one_reservation_are_no_second_one() -> None:
     month = Month()
     for number in range(24):
-        # Prometheus shows the old node for a step beside the new one.
+        # Prometheus shows the old node for one step in addition to the new one.
         reserved(month, f"h100-{number}", number * HOUR, (number + 1) * HOUR + STEP)
     report = month.report(own=contract_file(commitments=[{**P5, "nodes": 1}]))
 
@@ -100,7 +100,7 @@ def test_a_committed_machine_without_a_known_price_is_reported_and_not_free() ->
 
 
 def test_a_contract_prices_what_is_committed_there_or_not(month: Month) -> None:
-    """By a row of the capacity type, of the pool, and as percent off the list."""
+    """By a row of the capacity type, a row of the pool, and percent off the list price."""
     row = {**P5, "capacity_type": "reserved", "usd_per_hour": "30"}
     commitments = [{**P5, "nodes": 4}]
     by_row = contract_file(prices=[row], commitments=commitments)
@@ -147,7 +147,7 @@ COMMITMENTS = st.lists(
 def test_any_month_agrees_with_counting_minute_by_minute(
     nodes: list[tuple[int, int, str]], wanted: list[tuple[int, str | None, int, int]], policy: IdlePolicy, slice_hours: int
 ) -> None:
-    """Each minute by itself: nodes that are there, and for each commitment, those of its pool first, what is missing."""
+    """Counts each minute separately: existing nodes, and for each commitment, those of its pool first, the missing ones."""
     month = Month(hours=9)
     rows: list[dict[str, Any]] = []
     for number, (start, minutes, pool) in enumerate(nodes):

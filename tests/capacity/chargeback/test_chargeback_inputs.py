@@ -1,4 +1,4 @@
-"""Months and their clocks, the questions to Prometheus, and the costs that people give."""
+"""Months and their clocks, the queries to Prometheus, and the costs that users add."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_every_question_is_promql(match: str) -> None:
 def test_questions_keep_clear_of_the_known_traps() -> None:
     text = {each.question: each.expression for each in queries()}
 
-    # Amounts are summed, of pods that have not ended; DCGM's series have no node; a label of a Job's own pod is not the exporter's.
+    # Amounts are summed over pods that have not ended. DCGM's series have no node. A label of a Job's own pod is not the exporter's.
     assert "count" not in " ".join(text.values())
     assert 'kube_pod_status_phase{phase=~"Pending|Running"} == 1' in text[Question.ALLOCATIONS]
     assert "node" not in text[Question.UTILISATION]

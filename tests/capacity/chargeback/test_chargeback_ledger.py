@@ -1,4 +1,4 @@
-"""From samples to sums: what was missing, late, doubled, restarted, partitioned or deleted on the way."""
+"""Sums from samples that were missing, late, duplicated, restarted, partitioned or deleted."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ A100 = machines_of(Vendor.AWS)["p4d.24xlarge"]
 
 
 def hours(month: Month, missing: Iterable[tuple[int, int]] = ()) -> dict[str, float]:
-    """Allocated GPU hours by team."""
+    """Return the allocated GPU hours by team."""
     found: dict[str, float] = {}
     for book in month.books(missing=missing).nodes.values():
         for owner, use in book.uses.items():
@@ -67,7 +67,7 @@ def test_neuron_devices_are_charged_as_gpus_are() -> None:
     month = Month()
     month.node("t1", 0, 10 * HOUR, 16, resource=NEURON.series_value, machine="trn1.32xlarge")
     month.pod("a", "t1", 0, 10 * HOUR, gpus=8, resource=NEURON.series_value)
-    # Its plugin has not told yet what it offers; its machine is known.
+    # Its plugin has not reported its resources yet, but its machine is known.
     month.node("t2", 0, HOUR, 0, machine="trn1.32xlarge")
 
     assert hours(month) == {"vision": 80}
@@ -134,7 +134,7 @@ def test_team_and_environment_are_the_namespaces_whatever_the_pods_labels() -> N
     pod = {team: "beta", environment: "prod", project: "speech"}
 
     assert owner_of(pod, {team: "alpha", environment: "dev"}, "dev") == Owner("alpha", "speech", environment="dev")
-    assert owner_of(pod, {}, "dev") == Owner("beta", "speech", environment="prod"), "a namespace of nobody"
+    assert owner_of(pod, {}, "dev") == Owner("beta", "speech", environment="prod"), "a namespace without a team"
 
 
 def test_a_pod_without_a_team_is_that_of_its_namespace() -> None:
@@ -220,7 +220,7 @@ def test_lost_work_survives_restarts_of_its_counters() -> None:
     month.node("n1", 0, 24 * HOUR)
     month.pod("a", "n1", 0, 10 * HOUR, gpus=2)
     pod = {"namespace": "ns-vision", "pod": "a"}
-    # A step takes two minutes. The container starts again twice, and does 40 and then 25 steps a second time.
+    # A step takes two minutes. The container restarts twice, and repeats 40 and then 25 steps.
     month.series[Question.STEPS] = [(pod, minute * 60, minute * 60 + 60, minute // 2) for minute in range(60)]
     for start, end, lost, interruptions in ((1, 2, 0, 0), (2, 4, 40, 1), (5, 6, 0, 0), (6, 8, 25, 1)):
         month.seen(Question.LOST_STEPS, pod, start * HOUR, end * HOUR, lost)
@@ -232,7 +232,7 @@ def test_lost_work_survives_restarts_of_its_counters() -> None:
 
     lost = next(iter(books.lost.values()))
     assert (lost.interruptions, lost.steps, lost.gpu_seconds) == (2, 65, 65 * 120 * 2)
-    # What was counted before the month is not the month's.
+    # Counts from before the month are not part of it.
     assert books.evictions == {("vision", "Preempted"): 5}
 
 

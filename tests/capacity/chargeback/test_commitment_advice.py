@@ -1,4 +1,4 @@
-"""What to commit to, held against somebody who pays for every number of machines hour by hour."""
+"""Advice on commitments, compared with calculating the cost of every number of machines hour by hour."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LEAST = 14 * 24
 
 
 def history(used: list[Fraction] | list[int], kind: MachineKind = P4D, *, without: range = range(0)) -> MachineHours:
-    """A history of one kind; `without` are the numbers of hours in which nobody looked."""
+    """Return a history of one kind. `without` are the numbers of hours without samples."""
     nodes = {START + number * HOUR: Fraction(each) for number, each in enumerate(used) if number not in without}
     return MachineHours(tuple(nodes), {kind: nodes})
 
@@ -39,7 +39,7 @@ def only(advice: CommitmentAdvice) -> MachineAdvice:
 
 
 def month_usd(used: list[Fraction], nodes: int, committed: Decimal, on_demand: Decimal) -> Fraction:
-    """Hour by hour: every committed machine at its price, every one above at the other; as many hours as a month has."""
+    """Return the cost hour by hour: committed machines at their price, others at the on-demand price, scaled to a month's hours."""
     paid = Fraction(0)
     for each in used:
         paid += nodes * Fraction(committed)
@@ -72,7 +72,7 @@ def test_the_advised_number_is_the_cheapest_of_all_that_there_are(pattern: list[
 @pytest.mark.slow
 @given(WEEKS, st.integers(1, 99))
 def test_use_for_the_reported_months_pays_for_the_commitment_to_the_cent(pattern: list[Fraction], percent: int) -> None:
-    """On demand for so many months what the commitment covers costs as much as the commitment over its whole term, used or not."""
+    """On-demand cost of the covered use, for this number of months, equals the cost of the commitment over its whole term."""
     used = (pattern * LEAST)[:LEAST]
     machine = only(advised(history(used), Terms(3, None, Decimal(percent), Decimal(10))))
     if machine.best is None or not machine.best.nodes:

@@ -1,4 +1,4 @@
-"""Credits: less to pay, by those who pay for what the credit is for, to the cent, in lines of their own and in no other sum."""
+"""Credits reduce payments for the nodes they cover, to the cent. They are separate lines and in no other sum."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def report_of(month: Month, granted: list[Credit], idle: IdlePolicy = IdlePolicy
 
 @pytest.fixture
 def month() -> Month:
-    """Ten hours of a Spot node (8 an hour), of which a half is idle, and of one on demand (20 an hour)."""
+    """Ten hours of a Spot node (8 an hour), half of it idle, and of an on-demand node (20 an hour)."""
     found = Month(hours=10)
     found.node("spot-1", 0, 10 * HOUR)
     found.node("od-1", 0, 10 * HOUR, bought="on-demand", pool="a100-on-demand")
@@ -64,7 +64,7 @@ def by_team(report: Report, number: int = 0) -> dict[str, Decimal]:
 def test_a_credit_takes_from_each_by_what_each_pays_and_changes_no_other_sum(month: Month) -> None:
     report = report_of(month, [credit("100.00")])
 
-    # 40 and 40 of Spot, had and idle, and 200 on demand.
+    # 40 and 40 of Spot, allocated and idle, and 200 on demand.
     assert by_team(report) == {"vision": Decimal("14.28"), CENTRAL: Decimal("14.29"), "speech": Decimal("71.43")}
     assert (report.node_usd, report.total.usd, report.credit_usd, report.paid_usd) == (280, 280, 100, 180)
     assert report.lines == report_of(month, []).lines
@@ -152,7 +152,7 @@ def test_any_credits_agree_with_counting_minute_by_minute(
     nodes: list[tuple[str, int, int]],
     pods: list[tuple[str, int, int, int]],
 ) -> None:
-    """Each minute by itself: what is left to pay of it, by how it was bought and by whom; each credit takes of all of these one part."""
+    """Counts each minute separately: the unpaid amount by capacity type and team. Each credit takes the same part of all of these."""
     month = Month(hours=9)
     owed: defaultdict[tuple[int, str, str], Fraction] = defaultdict(Fraction)
     for number, (bought, start, lasts) in enumerate(nodes):
@@ -183,7 +183,7 @@ def test_any_credits_agree_with_counting_minute_by_minute(
             taken[key[2]] += owed[key] * part
             owed[key] -= owed[key] * part
         assert found.usd == sum(found.lines.values(), Decimal(0)) <= found.credit.usd
-        # What is owed is rounded to cents line by line before a credit takes from it.
+        # Amounts are rounded to cents line by line before a credit is applied.
         assert abs(Fraction(found.usd) * 100 - whole * part) <= len(report.charges)
         teams = {team for team, _ in found.lines}
         for team in teams | set(taken):

@@ -1,4 +1,4 @@
-"""A month of thousands of pods at its worst: every dollar is where an allocation of the test's own has it."""
+"""A worst-case month of thousands of pods: every dollar is where the test's own allocation has it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def prices(cloud: Vendor) -> PriceBook:
 
 
 def reports_of(month: HostileMonth, slice_minutes: int = DAY) -> dict[IdlePolicy, Report]:
-    """By who pays for idle GPUs."""
+    """Return a report for each policy for idle GPUs."""
     period = month_period("2026-03", "Europe/Berlin")
     ledger = Ledger(period, MINUTE)
     for each in answers(month, slice_minutes):
@@ -61,13 +61,13 @@ def reports_of(month: HostileMonth, slice_minutes: int = DAY) -> dict[IdlePolicy
 
 @cache
 def played() -> tuple[HostileMonth, WorkedOut, dict[IdlePolicy, Report]]:
-    """A month, what it comes to minute by minute, and what the reports say. No fixture: what a fixture does is traced for coverage."""
+    """Return a month, its cost counted minute by minute, and its reports. Not a fixture, because fixtures are traced for coverage."""
     month = hostile_month(PODS)
     return month, worked_out(month), reports_of(month)
 
 
 def other_than(said: dict[Line, Decimal], worked: dict[Line, Decimal]) -> dict[Line, tuple[Decimal, Decimal]]:
-    """What is a cent or more off."""
+    """Return the amounts that differ by a cent or more."""
     pairs = {key: (said.get(key, Decimal(0)), worked.get(key, Decimal(0))) for key in said.keys() | worked.keys()}
     return {key: pair for key, pair in pairs.items() if abs(pair[0] - pair[1]) > CENT}
 
@@ -119,7 +119,7 @@ def test_unknown_amounts_are_reported_and_in_no_sum() -> None:
         "(unknown) price of p4d.24xlarge in us-east-1",
     }
     there = {each.name for each in (*month.nodes, *month.pods) if each.start < month.outage and each.end > month.unseen.stop}
-    assert {each.name.rpartition("/")[2].removeprefix("node ") for each in report.gaps} == there, "half an hour in which nobody looked"
+    assert {each.name.rpartition("/")[2].removeprefix("node ") for each in report.gaps} == there, "half an hour without samples"
     assert not report.complete
-    assert (report.homeless, report.doubled) == ({}, {}), "a pod that is seen for minutes more than its node is nothing to tell"
+    assert (report.homeless, report.doubled) == ({}, {}), "a pod that is seen for some minutes longer than its node is not reported"
     assert (report.period.end - report.period.start) // HOUR == 31 * 24 - 1

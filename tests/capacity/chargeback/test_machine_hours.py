@@ -1,4 +1,4 @@
-"""How many machines ran, hour by hour: out of Prometheus, and out of files."""
+"""Number of running machines by hour, from Prometheus and from files."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_files_of_two_months_are_one_history_and_hours_are_in_utc_where_they_say
     (tmp_path / "b.csv").write_text(HEADER + "\n".join(more))
     found = read_machine_hours([tmp_path / "b.csv", tmp_path / "a.csv"])
 
-    assert found.of(P4D) == [2, 0, Fraction(5, 2)], "an hour that a row of Spot names was looked at"
+    assert found.of(P4D) == [2, 0, Fraction(5, 2)], "an hour with a row for Spot was observed"
     assert found.missing == 0
 
 

@@ -1,4 +1,4 @@
-"""Bills in Parquet, by the columns and types that AWS and BigQuery write: they say what CSV says, to the cent and to the byte."""
+"""Bills in Parquet, with the columns and types that AWS and BigQuery write. They agree with CSV, to the cent and to the byte."""
 
 from __future__ import annotations
 

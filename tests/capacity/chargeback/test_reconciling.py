@@ -1,4 +1,4 @@
-"""A report and a bill: every difference has a reason or is told as unexplained, and all sum to the bill."""
+"""Reconciliation of a report with a bill: every difference has a reason or is listed as unexplained, and all sum to the bill."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_the_same_hours_at_another_price_differ_in_price(tmp_path: Path) -> None
 
 
 def test_what_is_billed_before_a_node_registers_is_explained_and_no_more_than_that(tmp_path: Path) -> None:
-    # Three nodes explain half an hour; of the two hours more one and a half stay.
+    # Three nodes explain half an hour. Of the two additional hours one and a half remain unexplained.
     found = compared(tmp_path, [node(usd="50.00", hours=100, nodes=3)], table([cur_row(usage_amount="102", unblended_cost="51")]))
 
     assert why(found) == {Reason.START: "0.25", Reason.MORE_HOURS: "0.75"}

@@ -1,4 +1,4 @@
-"""Commitments of US dollars an hour: the cloud's own example, every order tried by force, and months gone through hour by hour."""
+"""Commitments of US dollars an hour: the cloud's own example, every order by brute force, and months calculated hour by hour."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def node(  # noqa: PLR0913, PLR0917 -- what a node is
 
 
 def example(commitment: str) -> Report:
-    """The machines of AWS' own example for an hour, without Fargate and Lambda, at its rates: 30 % and 18 % off."""
+    """Return the machines of AWS' example for an hour, without Fargate and Lambda, at its rates: 30 % and 18 % off."""
     month = Month(hours=1)
     for number in range(4):
         node(month, f"r5-{number}", R5, 0, HOUR)
@@ -58,15 +58,15 @@ def example(commitment: str) -> Report:
 
 
 def test_the_clouds_own_example_has_the_clouds_own_result() -> None:
-    """docs.aws.amazon.com/savingsplans/latest/userguide/sp-applying.html, read 2026-11-27: of 4 r5.4xlarge and an m5.24xlarge."""
-    # All of it: 4 at 0.70 and one at 8.20.
+    """docs.aws.amazon.com/savingsplans/latest/userguide/sp-applying.html, read 2026-11-27: 4 r5.4xlarge and an m5.24xlarge."""
+    # Everything is covered: 4 at 0.70 and one at 8.20.
     assert (example("11.00").node_usd, example("11.00").plans[0].coverage) == (Decimal("11.00"), 1)
-    # r5 first, of which 30 % are off; for m5 2.20 are left, 26.8 % of it: the rest is on demand.
+    # r5 first, with 30 % off. For m5 2.20 are left, 26.8 % of it: the rest is on demand.
     [found] = example("5.00").plans
     assert example("5.00").node_usd == Decimal("12.32")
     assert (found.used_usd, found.unused_usd, found.utilisation) == (Decimal("5.00"), 0, 1)
     assert found.coverage == (4 + 10 * Fraction("2.20") / Fraction("8.20")) / 14
-    # More than runs: 9 of 20 are for nothing, and billed.
+    # More than the running machines need: 9 of 20 are unused, and billed.
     [found] = example("20.00").plans
     assert (found.committed_usd, found.used_usd, found.unused_usd) == (Decimal("20.00"), Decimal("11.00"), Decimal("9.00"))
     assert example("20.00").node_usd == Decimal("20.00")
@@ -90,7 +90,7 @@ def gpu_month() -> Month:
     ],
 )
 def test_spot_is_never_covered_and_the_policys_payer_pays_the_unused_part(policy: IdlePolicy, payers: dict[str, str]) -> None:
-    """15 dollars an hour, of which the one machine on demand uses 10; nothing is idle but for the last four hours."""
+    """15 dollars an hour, of which the one machine on demand uses 10. Only in the last four hours are GPUs idle."""
     own = contract_file(prices=[on_demand(P4, "20.00")], spend_commitments=[plan("15.00", {P4: "10.00"})])
     report = gpu_month().report(policy, own=own)
 
@@ -196,7 +196,7 @@ PODS = st.lists(st.tuples(st.sampled_from(["vision", "speech"]), st.integers(0, 
 
 
 def file_of(plans: list[tuple[str, int, dict[str, int], int, int]], cents: dict[str, int], change: tuple[int, int]) -> PriceFile:
-    """With a price of p4d on demand that changes at a minute."""
+    """Return a price file in which the on-demand price of p4d changes at a minute."""
     rows = [
         plan(
             str(Decimal(usd).scaleb(-2)),
@@ -218,7 +218,7 @@ def file_of(plans: list[tuple[str, int, dict[str, int], int, int]], cents: dict[
 def greedy(
     usages: list[tuple[int, str, Fraction, int]], plans: list[tuple[str, int, dict[str, int]]]
 ) -> tuple[dict[int, Fraction], Fraction]:
-    """An hour as AWS' page has it, a usage at a time: cents that each node pays, and cents of the commitments that are left."""
+    """Return the cents that each node pays, and the unused cents of the commitments, for one hour by AWS' rule, one usage at a time."""
     left_hours = [hours for _, _, hours, _ in usages]
     left_cents = [Fraction(usd) for _, usd, _ in plans]
     pays: defaultdict[int, Fraction] = defaultdict(Fraction)
@@ -246,7 +246,7 @@ def worked_out(
     cents: dict[str, int],
     change: tuple[int, int],
 ) -> tuple[Fraction, Fraction]:
-    """What four hours cost, in cents, and how much of that no machine used."""
+    """Return the cost of four hours in cents, and the part of it that no machine used."""
     expected, unused = Fraction(0), Fraction(0)
     for hour in range(4):
         usages: list[tuple[int, str, Fraction, int]] = []

@@ -1,4 +1,4 @@
-"""Which workloads and users of a team cost most, and what cannot be known of them."""
+"""The most expensive workloads and users of a team, and what is unknown about them."""
 
 from __future__ import annotations
 

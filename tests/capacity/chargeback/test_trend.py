@@ -1,4 +1,4 @@
-"""`flexspot chargeback trend` over saved reports: what a person and a program get, and what is refused or told."""
+"""`flexspot chargeback trend` over saved reports: its output for people and programs, its refusals and its notes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def saved(folder: Path, month: str, teams: dict[str, str], until: str | None = None, **more: Any) -> Path:
-    """A report of `teams` as the command writes it; `until` is when it was made, where that was before the month's end."""
+    """Write a report of `teams` as the command does. `until` is the time of its creation if that was before the month's end."""
     year, number = map(int, month.split("-"))
     start = datetime(year, number, 1, tzinfo=UTC)
     end = datetime(year + number // 12, number % 12 + 1, 1, tzinfo=UTC)

@@ -1,6 +1,6 @@
-"""The recording rules as text: that they are PromQL, that they ask what the report asks, and that nothing is recorded twice.
+"""The recording rules as text: they are PromQL, read what the report reads, and record nothing twice.
 
-What they come to is shown against the report's own sums by a real Prometheus, in tests/lab.
+In tests/lab a real Prometheus evaluates them, and the results are compared with the report's sums.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Pods that train together on nodes with EFA or GPUDirect have their interfaces, and no pod asks for some where a node has none."""
+"""Pods that train together on nodes with EFA or GPUDirect have network interfaces. No pod requests interfaces that its nodes lack."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ GANG: dict[str, Any] = {"pods": 2, "gpus": 8}
 
 
 def asked(pod: dict[str, Any]) -> tuple[str | None, str | None]:
-    """The interfaces that the pod's container requests, and its limit."""
+    """Return the interfaces that the pod's container requests, and its limit."""
     [container] = pod["containers"]
     return container["resources"]["requests"].get(EFA), container["resources"]["limits"].get(EFA)
 
 
 def plan_with(*pools: tuple[str, str]) -> Plan:
-    """An EKS stack of one team and pools with EFA, each by its name and its machine."""
+    """Return an EKS plan of one team with EFA pools, each given by its name and machine."""
     made = [pool(name, machine, "spot", 4, "training", efa=True, zones=["us-east-1a"]) for name, machine in pools]
     return plan_of(eks(*made, teams=[team("red", shares={name: 8 for name, _ in pools})]))
 
@@ -47,7 +47,7 @@ def test_a_gang_asks_for_the_interfaces_of_its_nodes_where_all_its_pools_have_th
     assert pools_of(pod) == ["h100-reserved"]
     assert asked(pod) == ("32", "32")
     found = variables(pod)
-    # Huge pages are no resource that Karpenter makes a node for.
+    # Karpenter creates no node for huge pages.
     assert (found["FI_PROVIDER"], found["FI_EFA_USE_HUGE_PAGE"]) == ("efa", "0")
     assert not any(key.startswith("hugepages") for key in pod["containers"][0]["resources"]["requests"])
 
@@ -134,7 +134,7 @@ def template_of(made: dict[str, Any]) -> dict[str, Any]:
 
 
 def interfaces(template: dict[str, Any]) -> list[tuple[str, str]]:
-    """Interface and network of each, as GKE reads them."""
+    """Return the interface and network of each, as GKE reads them."""
     return [
         (each["interfaceName"], each["network"]) for each in json.loads(template["metadata"].get("annotations", {}).get(INTERFACES, "[]"))
     ]
@@ -156,7 +156,7 @@ def test_a_gang_that_asks_for_it_has_the_pools_with_it_and_all_networks_of_a_nod
 def test_nccl_reads_the_tuner_file_of_its_machine(model: str, pool: str, tuner: str) -> None:
     template = template_of(job(gpu_models=(model,)))
 
-    assert (pools_of(template["spec"]), len(interfaces(template))) == ([pool], 9), "all of its pools have it: nobody needs to ask"
+    assert (pools_of(template["spec"]), len(interfaces(template))) == ([pool], 9), "all of its pools have it, so no request is needed"
     assert variables(template["spec"])["NCCL_TUNER_CONFIG_PATH"] == f"/usr/local/nvidia/gib/configs/{tuner}"
 
 

@@ -1,4 +1,4 @@
-"""Model caches: a folder of a bucket of the cluster's own region, read only, through a claim that any pods mount at once."""
+"""Model caches: a folder of a bucket in the cluster's region, read-only, through a claim that any pods mount at once."""
 
 from __future__ import annotations
 

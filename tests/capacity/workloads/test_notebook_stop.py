@@ -1,4 +1,4 @@
-"""The script beside a notebook, run as its pod runs it: against a server that answers as Jupyter's does, and against Kubernetes' scale."""
+"""The script in a notebook's sidecar, run as in its pod: against a server that answers like Jupyter's, and against Kubernetes' scale."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NOON = 1_795_348_800.0
 
 
 def kernel(at: str, state: str = "idle") -> dict[str, Any]:
-    """As jupyter_server 2.21 lists one."""
+    """Return a kernel as jupyter_server 2.21 lists it."""
     return {"id": "2bf1d1b8", "name": "python3", "last_activity": at, "execution_state": state, "connections": 1}
 
 
@@ -35,7 +35,7 @@ def terminal(at: str) -> dict[str, Any]:
     return {"name": "1", "last_activity": at}
 
 
-class Asked(queue.Queue[tuple[str, str, str, str]]):
+class Requests(queue.Queue[tuple[str, str, str, str]]):
     """Method, path, authorization and body of each request, the oldest first."""
 
     def all(self) -> list[tuple[str, str, str, str]]:
@@ -43,9 +43,9 @@ class Asked(queue.Queue[tuple[str, str, str, str]]):
 
 
 @contextmanager
-def answering(answers: dict[str, Any], trust: ssl.SSLContext | None = None) -> Generator[tuple[int, Asked]]:
-    """A server that gives these answers by path, 403 for others; its port, and what it was asked."""
-    asked = Asked()
+def answering(answers: dict[str, Any], trust: ssl.SSLContext | None = None) -> Generator[tuple[int, Requests]]:
+    """Yield the port and the received requests of a server that gives these answers by path, 403 for other paths."""
+    asked = Requests()
 
     def reply(request: Request) -> Reply:
         asked.put((request.method, request.path, request.headers.get("authorization", ""), request.body))

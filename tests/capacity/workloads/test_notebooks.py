@@ -12,7 +12,7 @@ from flexspot.capacity.workloads.notebook_stop import LIMIT_VARIABLE, SCALE_VARI
 
 
 def session(stack: str = "prod-eks", **fields: Any) -> dict[str, Any]:
-    """The Job that a session is made from."""
+    """Return the Job that a session is created from."""
     return of_kind(service(stack, "notebook", **fields), "CronJob")["spec"]["jobTemplate"]
 
 

@@ -1,4 +1,4 @@
-"""What of a team's own pods are given, in every kind of workload, and what is refused because it would wait, fail or be refused later."""
+"""Inputs of a team for the pods of every kind of workload, and refusals of those that would wait, fail or be rejected later."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_pods_are_given_keys_volumes_pull_secrets_and_resources() -> None:
         "/etc/tuning": ({"configMap": {"name": "tuning"}}, True),
         "/keys": ({"secret": {"secretName": "hub"}}, True),
     }
-    assert sum("persistentVolumeClaim" in each for each in sources.values()) == 3, "a claim that stands twice is one volume"
+    assert sum("persistentVolumeClaim" in each for each in sources.values()) == 3, "a claim that is mounted twice is one volume"
     assert pod["imagePullSecrets"] == [{"name": "registry.prod"}, {"name": "mirror"}]
     for sort in ("requests", "limits"):
         assert {key: container["resources"][sort][key] for key in OWN["resources"]} == OWN["resources"]

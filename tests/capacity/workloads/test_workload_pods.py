@@ -1,4 +1,4 @@
-"""What is in every pod: who it is, what it asks for, where it goes, what it mounts and how it ends."""
+"""Contents of every pod: its owner, requests, placement, mounts and end."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_pods_are_fit_for_restricted_pod_security_and_for_processes_without_a_ho
     assert pod["securityContext"] == {
         "runAsNonRoot": True,
         "runAsUser": 2000,
-        # The mounts' group, which may write there: the mounts have one owner, whatever the request says.
+        # The mounts' group may write there: the mounts have one owner, whatever the request says.
         "runAsGroup": 1000,
         "seccompProfile": {"type": "RuntimeDefault"},
     }
@@ -71,7 +71,7 @@ def test_checkpoints_and_data_sets_are_mounted_by_the_teams_claims(stack: str, a
     mounts = {each["name"]: each["mountPath"] for each in pod["containers"][0]["volumeMounts"]}
     assert (mounts["checkpoints"], mounts["datasets"]) == ("/checkpoints", "/datasets")
     assert variables(pod)["CHECKPOINT_DIR"] == "/checkpoints/bert/run-3"
-    assert variables(pod)["FLEXSPOT_JOB"] == "nlp/bert/run-3", "whose they are goes by the folder, not by the name"
+    assert variables(pod)["FLEXSPOT_JOB"] == "nlp/bert/run-3", "their owner depends on the folder, not on the name"
     annotations = job["spec"]["template"]["metadata"].get("annotations", {})
     assert annotations.get("gke-gcsfuse/volumes") == annotation, "GKE mounts a bucket through a sidecar that it adds for this annotation"
 

@@ -1,4 +1,4 @@
-"""What cannot run is refused before anything is made of it, with the input, the value, what is allowed and what to do."""
+"""Requests that cannot run are refused before any object is created, with the input, its value, what is allowed and a remedy."""
 
 from __future__ import annotations
 
