@@ -1,4 +1,4 @@
-"""Advice: every leaf of the guide's decision matrix and of the course's tree and tables, reproduced or answered with arithmetic."""
+"""Advice: every leaf of the guide's decision matrix and of the course's tree and tables, reproduced or refuted with figures."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def practices(text: str, lines: tuple[str, ...]) -> list[str]:
 
 
 class TestDecisionMatrixOfTheGuide:
-    """Its four rows. The fourth, mixed workloads, is at the end of this file."""
+    """The four rows of the matrix. The fourth, mixed workloads, is at the end of this file."""
 
     @pytest.mark.parametrize("job", [SWEEP, {"work_hours": 0.5}, {"work_hours": 24, **CHECKPOINTED}])
     def test_sweeps_ci_and_fault_tolerant_batches_go_on_spot(self, job: dict[str, Any]) -> None:
@@ -50,11 +50,11 @@ class TestDecisionMatrixOfTheGuide:
         assert advice.chosen.usd_least == advice.chosen.usd_most == Decimal("16.16304") * 72
 
     def test_on_several_nodes_at_once_flex_start_is_the_queued_mode(self) -> None:
-        """The guide has four pods on plain flex-start; that gives nodes one by one."""
+        """The guide has four pods on plain flex-start, which provides nodes one by one."""
         assert advise(on_gcp(interruptible=False, nodes=4), A2_TODAY).method is Method.QUEUED
 
     def test_at_todays_spot_price_flex_start_beats_spot_at_its_best_discount(self) -> None:
-        """Spot of this machine is 40 % off today, not 90: 53 % off without interruptions is less, also for sweeps."""
+        """Spot of this machine is 40 % off today, not 90. Flex-start at 53 % off without interruptions costs less, also for sweeps."""
         best = Decimal("29.38708") * Decimal("0.47")
 
         assert advise(on_gcp(**SWEEP, flex_start_usd_per_hour=best), A2_TODAY).method is Method.FLEX_START
@@ -89,7 +89,7 @@ class TestDecisionTreeOfTheCourse:
         assert float(advice.chosen.usd_most) == pytest.approx(12.5 * 2.7052, rel=1e-3)
 
     def test_where_that_ends(self) -> None:
-        """It pays while e^(1/24) (e^x - 1) / x, x being a quarter of the hours, is below 32.77 / 12.50 = 2.62: up to 6.5 hours."""
+        """It pays while e^(1/24) (e^x - 1) / x is below 32.77 / 12.50 = 2.62, where x is a quarter of the hours: up to 6.5 hours."""
         pays = {hours: advise(on_aws(work_hours=hours), COURSE_P4D).facts[Fact.SPOT_PAYS] for hours in (6.0, 6.5, 6.6, 7.0)}
 
         assert pays == {6.0: True, 6.5: True, 6.6: False, 7.0: False}
@@ -119,7 +119,7 @@ class TestDecisionTreeOfTheCourse:
     def test_the_gangs_own_rate_overrides_that_of_its_nodes(self) -> None:
         gang = {**CHECKPOINTED, "nodes": 16}
         measured = advise(on_aws(**gang, gang_interruptions_per_hour=0.55), COURSE_P4D)
-        # The same as nodes that are each lost so seldom that together they come to that.
+        # Equal to nodes that are each lost so rarely that their sum is this rate.
         independent = advise(on_aws(**gang, interruptions_per_node_hour=0.55 / 16, gang_share_taken=0), COURSE_P4D)
 
         assert measured.method is Method.SPOT
@@ -134,7 +134,7 @@ class TestDecisionTreeOfTheCourse:
 
 
 class TestTablesOfTheCourse:
-    """Its decision questions, and which work is Spot-friendly."""
+    """Its decision questions, and its list of Spot-friendly work."""
 
     def test_user_facing_with_strict_latency(self) -> None:
         for steady, method in ((False, Method.ON_DEMAND), (True, Method.RESERVED)):
@@ -216,7 +216,7 @@ class TestNoSpotPriceIsKnown:
         assert not above.undecided
 
     def test_what_no_price_could_make_cheaper_is_decided(self) -> None:
-        """Moving the data at every start costs more than on-demand; and 720 hours from nothing never end."""
+        """Moving the data at every start costs more than on-demand. Runs of 720 hours without checkpoints never end."""
         for job in ({**CHECKPOINTED, "data_region": "us-west-2", "data_gib": 50_000}, {"work_hours": 720}):
             advice = advise(on_aws(**job), self.UNKNOWN)
 
@@ -255,7 +255,7 @@ def test_what_is_advised_is_never_excluded_and_never_dearer_than_on_demand(job: 
         by_method = {option.estimate.method: option for option in advice.options}
 
         assert advice.options[0].excluded_by == ()
-        assert not by_method[Method.ON_DEMAND].excluded_by, "something is always left"
+        assert not by_method[Method.ON_DEMAND].excluded_by, "at least one method remains"
         assert advice.chosen.usd_most is not None
         assert advice.chosen.usd_most <= (by_method[Method.ON_DEMAND].estimate.usd_most or 0)
 

@@ -114,7 +114,7 @@ def test_a_file_of_ones_own_changes_what_it_names_and_nothing_else(tmp_path: Pat
     assert (training.used_percent, training.later_percent) == (80, shipped.classes["training"].later_percent)
     assert training.share(CapacityType.SPOT, first=True) == Decimal("0.125")
     assert training.share(CapacityType.RESERVED, first=True) == Decimal("0.8")
-    # A tenth of the month at half the ceiling, as any class of one's own.
+    # A tenth of the month at half the ceiling, as for any custom class.
     assert use.of_class("mine").share(CapacityType.SPOT, first=True) == Decimal("0.05")
     assert use.of_class("nobody-named") == shipped.other_classes
     assert use.classes["inference"] == shipped.classes["inference"]

@@ -1,4 +1,4 @@
-"""The figures that advice decides by, and the rules that it is made of."""
+"""The figures that advice is based on, and its rules."""
 
 from __future__ import annotations
 
@@ -123,4 +123,4 @@ def test_a_broken_rule_file_is_reported(line: str, broken: str, problem: str, tm
 def test_every_fact_is_used_by_a_shipped_rule() -> None:
     asked = {fact for rule in shipped_rules().rules for fact in rule.when}
 
-    assert asked == set(Fact), "a fact that no rule asks for is worked out for nothing"
+    assert asked == set(Fact), "a fact without a rule is calculated in vain"

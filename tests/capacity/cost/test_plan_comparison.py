@@ -1,4 +1,4 @@
-"""Comparison of two plans, line by line, and of the spend with a budget."""
+"""Comparison of two plans, line by line, and of their cost with a budget."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_a_line_without_any_price_or_bound_has_no_difference_and_adds_none() -> 
 
 
 def test_a_line_that_has_a_bound_alone_differs_at_worst_and_in_what_is_expected_at_most() -> None:
-    """Two nodes more at two dollars on demand: 2 * 2 * 744 at worst, 60 % of them for 730 hours."""
+    """Two more nodes at two dollars on demand: 2 * 2 * 744 at worst, 60 % of them for 730 hours expected."""
     before, after = (plan_cost(plan(pool("l4", "flex-start", nodes)), round_prices(), shipped_use()) for nodes in (2, 4))
 
     [line] = comparison_data(compared(before, after))["lines"]
@@ -95,7 +95,7 @@ def test_a_missing_price_that_has_a_bound_leaves_open_only_what_the_bound_does(s
 
 
 def test_a_month_is_compared_with_its_budget_with_missing_prices_at_on_demand() -> None:
-    """Four flex-start nodes at two dollars on demand: 4 * 60 % * 2 * 730 at most, as expected; 4 * 2 * 744 at worst."""
+    """Four flex-start nodes at two dollars on demand: 4 * 60 % * 2 * 730 at most expected; 4 * 2 * 744 at worst."""
     made = plan(pool("l4", "flex-start", 4), budget_usd=4000)
     cost = plan_cost(made, round_prices(), shipped_use())
 

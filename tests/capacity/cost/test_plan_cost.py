@@ -1,4 +1,4 @@
-"""Monthly cost of a plan: by hand (744 hours at worst, else 730; prices of one, two and four dollars), and for any plan."""
+"""Monthly cost of a plan, by hand (744 hours at worst, else 730; prices of one, two and four dollars) and for any plan."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_classes_that_share_a_pool_have_equal_parts_of_it_each_for_its_own_hours
 def test_pools_without_a_known_price_are_named_and_cost_on_demand_at_worst() -> None:
     cost = plan_cost(plan(pool("a-known"), pool("flex", "flex-start")), round_prices(), USE)
 
-    # Four at two dollars for 744 hours; as expected at most 40 % of them, as they stand second, for 730.
+    # Four at two dollars for 744 hours. As expected at most 40 % of them for 730, because they are second in the route.
     assert usd(cost, "flex") == ("5952.00", "0.00", "0.00")
     assert not line(cost, "flex").priced
     assert cost.unknown == ("flex-start price of g6.xlarge in us-east-1",)
@@ -98,8 +98,8 @@ def test_other_work_is_filled_with_the_machine_with_which_it_costs_most_and_with
     real = plan_cost(plan(other_work=room), prices_of(VOCABULARIES[shipped("dev-eks").cloud].catalog), USE)
     without = plan_cost(plan(other_work=room), round_prices(), USE)
 
-    # A third of the vCPU is of r8a (8 GiB each, 0.07988), two thirds of c8a (2 GiB, 0.05389): both ceilings are reached, and nothing that
-    # fits in costs more. As expected a tenth of 64 m8a (4 GiB, 0.06086), the machine that is dearest alone.
+    # A third of the vCPU is r8a (8 GiB each, 0.07988), two thirds c8a (2 GiB, 0.05389): both ceilings are reached, and no other mix costs
+    # more. As expected a tenth of 64 m8a (4 GiB, 0.06086), the machine that is most expensive alone.
     assert usd(real, "other work") == ("2978.54", "284.34", "0.00")
     assert "such as 64 of the smallest m8a" in line(real, "other work").quantity
     assert without.unknown == ("on-demand price of any machine without GPUs in us-east-1",)

@@ -1,4 +1,4 @@
-"""Cost of a program from its previews and states: changes, unknown parts, regions, and bounds that hold."""
+"""Cost of a program from its previews and states: changes, unknown parts, regions, and bounds."""
 
 from __future__ import annotations
 
@@ -273,7 +273,7 @@ KINDS = [*aws.BILLED, *google.BILLED, *kubernetes.KINDS]
 
 @given(st.sampled_from(KINDS), st.dictionaries(st.sampled_from(FIELDS), ANY, max_size=5))
 def test_whatever_a_resource_says_it_is_priced_or_reported(kind: str, inputs: dict[str, Any]) -> None:
-    """No traceback, no negative sum; and never less at most than at least."""
+    """No traceback, no negative sum, and "at most" never below "at least"."""
     for line in of_state(resource(kind, inputs=inputs), region="us-east-1").lines:
         assert line.figures.floor_usd >= 0
         assert line.unbounded or line.figures.worst_usd >= line.figures.expected_usd or line.missing
