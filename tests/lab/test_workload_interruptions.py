@@ -120,7 +120,7 @@ def test_karpenter_moves_a_batch_off_a_node_that_it_can_do_without_and_nothing_i
         ground.finish("alpha", "first", "second")
 
 
-@pytest.mark.nightly(held_by="test_all_of_them_end_with_143_where_they_were_interrupted")
+@pytest.mark.nightly(held_by="test_every_launcher_exits_with_143_after_an_interruption")
 def test_a_program_that_ends_with_0_when_it_is_interrupted_makes_its_job_complete_with_the_work_undone(ground: QueueGround) -> None:
     # No field of a Job prevents it, which is why flexspot_runtime ends with 143.
     submit(ground, "checkpointed-job", "polite", exit_code=0)

@@ -1,4 +1,4 @@
-"""`python -m flexspot.capacity.bench`: times of planning and costing, and whether twice the teams take twice that."""
+"""`python -m flexspot.capacity.bench`: times of planning and costing, and whether they grow linearly with the number of teams."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _ROUNDS = 5
 _POOLS = 50
 _TEAMS = (125, 250, 500)
 _SHARES = 10
-"""Pools that one team has a share of."""
+"""Number of pools in which one team has a share."""
 
 
 def settings_of(teams: int, pools: int = _POOLS) -> dict[str, Any]:
-    """Settings with so many teams, each with a GPU of some of the pools, in departments of ten."""
+    """Return settings with this number of teams, in departments of ten. Each team has a GPU of some of the pools."""
     machines = [each.name for each in machines_of(Vendor.AWS).values() if each.gpu and "us-east-1" in each.zones]
     departments = sorted({number // 10 for number in range(teams)})
     return {
@@ -56,23 +56,23 @@ def settings_of(teams: int, pools: int = _POOLS) -> dict[str, Any]:
 
 
 def _seconds(teams: int) -> tuple[float, float]:
-    """Of a plan out of settings, and of its cost out of the plan as a file has it."""
+    """Return the times of building a plan from settings, and of costing the plan as read from a file."""
     document = settings_of(teams)
     planned: list[float] = []
     costed: list[float] = []
     for _ in range(_ROUNDS):
-        begun = time.perf_counter()
+        started = time.perf_counter()
         plan = build_plan(parse_settings(document, "bench"), "bench")
-        planned.append(time.perf_counter() - begun)
+        planned.append(time.perf_counter() - started)
         written = plan_data(plan)
-        begun = time.perf_counter()
+        started = time.perf_counter()
         plan_cost(CostedPlan.model_validate(written), prices_of(Vendor.AWS), shipped_use())
-        costed.append(time.perf_counter() - begun)
+        costed.append(time.perf_counter() - started)
     return statistics.median(planned), statistics.median(costed)
 
 
 def main() -> None:
-    """Prints the medians, and each size's time for a team against that of the smallest."""
+    """Print the medians, and each size's time per team relative to the smallest size."""
     table = Table(title=f"settings to plan, {_POOLS} pools, median of {_ROUNDS}", title_justify="left")
     for heading in ("teams", "seconds", "time of a team, ratio to the smallest", "its cost, ratio to the plan"):
         table.add_column(heading, justify="right")

@@ -1,4 +1,4 @@
-"""What Prometheus is to record of GPUs: how many a node has and whose it is, and GPUs allocated, used and idle by team."""
+"""Recording rules of Prometheus for GPUs: the GPUs and owner of each node, and GPUs allocated, used and idle by team."""
 
 from __future__ import annotations
 
@@ -26,16 +26,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RecordingRule:
-    """A series that Prometheus records: its name, the expression of its values, and labels that it gets besides the expression's."""
+    """A series that Prometheus records."""
 
     record: str
+    """Name of the series."""
     expression: str
+    """PromQL expression of its values."""
     labels: dict[str, str] = field(default_factory=dict[str, str])
+    """Labels in addition to those of the expression."""
 
 
 @dataclass(frozen=True)
 class RuleGroup:
-    """Rules that are evaluated one after the other, every `interval_seconds`: each sees what those before it recorded."""
+    """Rules that Prometheus evaluates in order, every `interval_seconds`. Each sees the results of those before it."""
 
     name: str
     interval_seconds: int
@@ -43,7 +46,7 @@ class RuleGroup:
 
 
 def rules_spec(groups: Iterable[RuleGroup]) -> dict[str, Any]:
-    """The content of a rules file, which is also the spec of a PrometheusRule and of Google's ClusterRules.
+    """Return the content of a rules file, which is also the spec of a PrometheusRule and of Google's ClusterRules.
 
     https://prometheus.io/docs/prometheus/latest/configuration/recording_rules/
     """
@@ -51,7 +54,7 @@ def rules_spec(groups: Iterable[RuleGroup]) -> dict[str, Any]:
 
 
 def rules_file(groups: Iterable[RuleGroup]) -> str:
-    """The rules as a file for Prometheus' `rule_files`."""
+    """Return the rules as a file for Prometheus' `rule_files`."""
     return yaml.safe_dump(rules_spec(groups), sort_keys=False, width=140, allow_unicode=True)
 
 
@@ -65,40 +68,41 @@ def _rule(rule: RecordingRule) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class SeriesScope:
-    """The part of the series that the rules are about, such as {"cluster": "prod"}: asked of every series, and on every recorded one."""
+    """The part of all series that the rules cover, such as {"cluster": "prod"}."""
 
     labels: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Required of every series that a rule reads, and added to every series that it records."""
 
     @property
     def matcher(self) -> str:
-        """The labels as one matcher, as the queries of the report take it; empty for everything."""
+        """The labels as one matcher, as the report's queries accept it. Empty for all series."""
         return ",".join(f"{name}={quoted(value)}" for name, value in sorted(self.labels.items()))
 
     def recorded(self, record: str, *matchers: str) -> str:
-        """A selector of recorded series."""
+        """Return a selector of recorded series."""
         written = ",".join([*matchers, *([self.matcher] if self.labels else [])])
         return f"{record}{{{written}}}" if written else record
 
     def rule(self, record: str, expression: str, **labels: str) -> RecordingRule:
-        """A rule whose series say which part they are about."""
+        """Return a rule whose series have the scope's labels."""
         return RecordingRule(record, expression, {**labels, **self.labels})
 
 
 def quoted(text: str) -> str:
-    """A text as PromQL writes it."""
+    """Return a text as PromQL writes it."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{escaped}"'
 
 
 def one_of(names: Iterable[str]) -> str:
-    """A regular expression, as PromQL writes it, of these names alone: letters, digits, hyphens, underscores and dots."""
+    """Return a regular expression, as PromQL writes it, that matches only these names: letters, digits, hyphens, underscores and dots."""
     return quoted("|".join(each.replace(".", "\\.") for each in sorted(set(names))))
 
 
 def given(expression: str, *labels: str) -> str:
-    """Labels as the exporter gave them, where Prometheus has put them aside for its own: `exported_pod` becomes `pod`.
+    """Return an expression with the exporter's own labels where Prometheus has renamed them: `exported_pod` becomes `pod`.
 
-    It does so unless honor_labels is true: https://prometheus.io/docs/prometheus/latest/configuration/configuration/#scrape_config
+    It renames them unless honor_labels is true: https://prometheus.io/docs/prometheus/latest/configuration/configuration/#scrape_config
     """
     for label in labels:
         expression = f'label_replace({expression}, "{label}", "$1", "exported_{label}", "(.+)")'
@@ -106,12 +110,18 @@ def given(expression: str, *labels: str) -> str:
 
 
 def single(expression: str, *labels: str) -> str:
-    """One series for each value of `labels`. Two replicas of an exporter may tell of two states, and no match can have both."""
+    """Return an expression with one series for each value of `labels`.
+
+    Two replicas of an exporter may report different states, and a match fails if both are present.
+    """
     return f"topk by ({', '.join(labels)}) (1, {expression})"
 
 
 def first_of(expression: str, label: str, sources: Iterable[str], otherwise: str) -> str:
-    """The expression with `label` of the first of `sources` that is not empty; values hold no semicolon, as no Kubernetes label does."""
+    """Return the expression with `label` set to the first of `sources` that is not empty.
+
+    Values must not contain a semicolon. No Kubernetes label does.
+    """
     names = ", ".join(quoted(each) for each in sources)
     joined = f'label_join({expression}, "{label}", ";", {names})'
     found = f'label_replace({joined}, "{label}", "$1", "{label}", ";*([^;]+).*")'
@@ -119,16 +129,16 @@ def first_of(expression: str, label: str, sources: Iterable[str], otherwise: str
 
 
 NODE = "flexspot_node:bought_as:max"
-"""1, by node, machine, capacity_type, environment and owner: the team or else the owner that the node is labelled with."""
+"""1, by node, machine, capacity_type, environment and owner. The owner is the node's team label, or else its owner label."""
 
 _COPIED = {"machine": INSTANCE_TYPE_LABEL, "environment": ENVIRONMENT_LABEL}
 
 
 def node_rule(asked: Mapping[Question, str], scope: SeriesScope) -> RecordingRule:
-    """The rule."""
+    """Return the rule for nodes."""
     node = single(given(asked[Question.NODE_LABELS], "node"), "node")
     node = f'label_replace({node}, "capacity_type", {quoted(UNKNOWN)}, "node", ".*")'
-    # The last that is written counts, so the first of the marks is written last.
+    # The last match wins, so the first mark is applied last.
     for mark in reversed(CAPACITY_MARKS):
         value = ".+" if mark.value is None else mark.value
         node = f'label_replace({node}, "capacity_type", {quoted(mark.capacity_type)}, "{label_of(mark.label)}", {quoted(value)})'
@@ -139,13 +149,13 @@ def node_rule(asked: Mapping[Question, str], scope: SeriesScope) -> RecordingRul
 
 
 UNITS = "flexspot_node:gpu_units:max"
-"""What a node offers of each resource, by node and resource."""
+"""Amount of each resource that a node offers, by node and resource."""
 
 GPUS_PER_UNIT = "flexspot_node:gpus_per_unit:max"
-"""How much of a GPU a unit is, by node and resource."""
+"""GPUs per unit of a resource, by node and resource."""
 
 NODE_GPUS = "flexspot_node:gpus:max"
-"""How many GPUs a node has, by node."""
+"""GPUs of a node, by node."""
 
 _OF_MACHINE = "flexspot_node:gpus_of_machine:max"
 _PER_PARTITION = "flexspot_node:gpus_per_partition:max"
@@ -157,11 +167,11 @@ _WHOLE = f"resource=~{one_of(SERIES_VALUES)}"
 
 
 def gpu_unit_rules(asked: Mapping[Question, str], scope: SeriesScope) -> Iterator[RecordingRule]:
-    """The rules, after the one of nodes."""
+    """Yield the rules for units of GPUs. They need the rule for nodes."""
     yield scope.rule(UNITS, f"max by (node, resource) ({given(asked[Question.NODE_GPUS], 'node')})")
     for count, machines in _by_count().items():
         selected = scope.recorded(NODE, f"machine=~{one_of(each.name for each in machines)}")
-        # The label keeps rules of one name apart: Prometheus warns of any that are not.
+        # The label distinguishes rules of the same name: Prometheus warns of duplicates.
         yield scope.rule(_OF_MACHINE, f"{count} * group by (node, gpu) ({_with_model(selected, machines)})", gpus=str(count))
     units, of_machine = scope.recorded(UNITS), scope.recorded(_OF_MACHINE)
     for share, profiles in _partitions().items():
@@ -180,7 +190,7 @@ def gpu_unit_rules(asked: Mapping[Question, str], scope: SeriesScope) -> Iterato
 
 
 def _by_count() -> dict[int, list[Machine]]:
-    """The machines that always have the same GPUs, by how many. Others say themselves what they have."""
+    """Return the machines with a fixed number of GPUs, by that number. Nodes of other machines report their number."""
     counted: defaultdict[int, list[Machine]] = defaultdict(list)
     for machine, gpu in _machines():
         if len(gpu.counts) == 1:
@@ -195,10 +205,10 @@ def _machines() -> list[tuple[Machine, Gpu]]:
 
 @cache
 def _partitions() -> dict[Fraction, dict[str, set[str]]]:
-    """Resources by the part of a GPU that they are, and by the GPU's model, where that part is not the one of an unknown GPU.
+    """Return the resources by their part of a GPU and the GPU's model, where the part differs from that of an unknown GPU.
 
-    NVIDIA's profiles have one, two, three, four or all seven slices of compute, and of the memory all, a half, a quarter or an eighth, at
-    most twice as much as of compute. Their names round the gigabytes up or down.
+    NVIDIA's profiles have one, two, three, four or all seven slices of compute. They have all, a half, a quarter or an eighth of the
+    memory, at most twice their part of the compute. Their names round gigabytes up or down.
     """
     found: defaultdict[Fraction, defaultdict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     by_gpu = {(gpu.model, gpu.memory_mib): (machine, gpu) for machine, gpu in _machines() if gpu.accelerator is NVIDIA}
@@ -214,7 +224,7 @@ def _partitions() -> dict[Fraction, dict[str, set[str]]]:
 
 
 def _with_model(selected: str, machines: list[Machine]) -> str:
-    """The nodes with their GPU's model as the label `gpu`, where its partitions are known."""
+    """Return the nodes with the GPU's model in the label `gpu`, where its partitions are known."""
     partitioned = {model for profiles in _partitions().values() for model in profiles}
     models: defaultdict[str, list[str]] = defaultdict(list)
     for each in machines:
@@ -226,13 +236,13 @@ def _with_model(selected: str, machines: list[Machine]) -> str:
 
 
 def _profiles(names: set[str]) -> str:
-    """Names with what may follow a profile, such as the media extensions of 1g.10gb+me."""
+    """Return a regular expression of the profiles with suffixes, such as the media extensions of 1g.10gb+me."""
     prefix = "nvidia_com_mig_"
     return quoted(f"{prefix}({'|'.join(sorted(each.removeprefix(prefix) for each in names))})(_.+)?")
 
 
 def _per_unit(scope: SeriesScope) -> str:
-    """Whole GPUs, shared ones, partitions that are known, and the others by their compute."""
+    """Return GPUs per unit: whole GPUs, shared ones, known partitions, and other partitions by their compute."""
     whole = scope.recorded(UNITS, _WHOLE)
     shared = f"clamp_max(max by (node) ({scope.recorded(_OF_MACHINE)}) / on (node) group_right () {whole}, 1)"
     by_compute = {compute: scope.recorded(UNITS, f'resource=~"nvidia_com_mig_{compute}g_.+"') for compute in range(1, _MOST_SLICES + 1)}
@@ -248,19 +258,19 @@ def _written(share: Fraction) -> str:
 
 
 OWNER_DIMENSIONS = ("team", "project", "workload_type", "environment")
-"""What the owner labels are called in recorded series, in their order."""
+"""Names of the owner labels in recorded series, in their order."""
 
 DIMENSIONS = (*OWNER_DIMENSIONS, "capacity_type")
-"""The labels by which GPUs are counted."""
+"""Labels by which GPUs are counted."""
 
 POD_ALLOCATED = "flexspot_pod:gpus_allocated:sum"
-"""GPUs, or Neuron devices, that a pod has, by uid, namespace, pod, node and what they are counted by."""
+"""GPUs, or Neuron devices, of a pod, by uid, namespace, pod, node and DIMENSIONS."""
 
 POD_USED = "flexspot_pod:gpus_used:sum"
-"""How many of them are busy, where that is measured."""
+"""Busy GPUs among them, where activity is measured."""
 
 POD_BUSY = "flexspot_pod:gpu_units_busy:sum"
-"""The sum over a pod's devices of how busy each is, by namespace and pod."""
+"""Sum of the utilisation of a pod's devices, by namespace and pod."""
 
 _UNITS = "flexspot_pod:gpu_units:sum"
 _GPUS = "flexspot_pod:gpus:sum"
@@ -268,11 +278,11 @@ _POD = "uid, namespace, pod, node"
 
 
 def pod_rules(asked: Mapping[Question, str], scope: SeriesScope) -> Iterator[RecordingRule]:
-    """The rules, after those of nodes and of units of GPUs."""
+    """Yield the rules for pods. They need those for nodes and for units of GPUs."""
     units, per_unit = scope.recorded(_UNITS), scope.recorded(GPUS_PER_UNIT)
     requested = given(asked[Question.ALLOCATIONS], "namespace", "pod", "node")
     yield scope.rule(_UNITS, f"max by ({_POD}, resource) ({requested})")
-    # A pod can be there before its node tells what it offers.
+    # A pod can appear before its node reports its resources.
     whole = scope.recorded(_UNITS, _WHOLE)
     yield scope.rule(_GPUS, f"sum by ({_POD}) ({units} * on (node, resource) group_left () {per_unit} or {whole})")
     yield scope.rule(POD_ALLOCATED, f"sum by ({_POD}, {', '.join(DIMENSIONS)}) ({_owned(asked, scope)})")
@@ -282,7 +292,7 @@ def pod_rules(asked: Mapping[Question, str], scope: SeriesScope) -> Iterator[Rec
 
 
 def _owned(asked: Mapping[Question, str], scope: SeriesScope) -> str:
-    """The GPUs of pods with the labels by which they are counted: a pod's own first, then its namespace's, then its node's environment."""
+    """Return the GPUs of pods with DIMENSIONS as labels: from the pod, else from its namespace, else from its node's environment."""
     gpus, node = scope.recorded(_GPUS), scope.recorded(NODE)
     keys = [label_of(each) for each in OWNER_LABELS]
     of_pod = single(asked[Question.POD_LABELS], "uid")
@@ -302,12 +312,12 @@ def _owned(asked: Mapping[Question, str], scope: SeriesScope) -> str:
 
 
 def _all_of(label: str, known: str, gpus: str) -> str:
-    """What is known, and 1 for what nothing is known of: a match would leave its pods out."""
+    """Return the known values, and 1 for labels without a known value: a match would drop their pods."""
     return f"{known} or on ({label}) group by ({label}) ({gpus})"
 
 
 def _used(scope: SeriesScope, units: str, per_unit: str) -> str:
-    """Busy devices in GPUs, and at most what is allocated. A partition's device counts as much as the partition is of a GPU."""
+    """Return busy devices in GPUs, at most the allocated ones. A partition's device counts as its part of a GPU."""
     allocated, busy = scope.recorded(POD_ALLOCATED), scope.recorded(POD_BUSY)
     held = f"group by (namespace, pod, node, resource) ({units})"
     share = f"max by (namespace, pod) ({held} * on (node, resource) group_left () {per_unit})"
@@ -318,31 +328,31 @@ def _used(scope: SeriesScope, units: str, per_unit: str) -> str:
 GROUP = "flexspot-gpus"
 
 INTERVAL_SECONDS = 60
-"""The report's own step."""
+"""The report's step."""
 
 ALLOCATED = "flexspot:gpus_allocated:sum"
-"""GPUs that pods have."""
+"""GPUs allocated to pods."""
 
 USED = "flexspot:gpus_used:sum"
-"""How many of them were busy; nothing of those whose activity nobody measures."""
+"""Busy GPUs among them. Without the GPUs whose activity is not measured."""
 
 MEASURED = "flexspot:gpus_measured:sum"
-"""How many of them have their activity measured: what is used is a part of these."""
+"""Allocated GPUs whose activity is measured. The used ones are a part of these."""
 
 IDLE = "flexspot:gpus_idle:sum"
-"""GPUs that no pod has; with those allocated, all there are. Their team is that of the node, or else its owner, or else (central)."""
+"""GPUs that no pod has. With the allocated ones they are all GPUs. Their team is the node's, or else its owner, or else (central)."""
 
 
 def rule_groups(scope: Mapping[str, str] | None = None) -> tuple[RuleGroup, ...]:
-    """The rules. `scope` are labels that every series has to have and every recorded one gets, such as {"cluster": "prod"}; default: none.
+    """Return the rules. `scope` are labels that every series must have and every recorded one gets, such as {"cluster": "prod"}.
 
-    All are in one group, because each needs what the ones before it recorded.
+    All are in one group, because each needs the results of those before it.
     """
     return (RuleGroup(GROUP, INTERVAL_SECONDS, tuple(_rules(SeriesScope(scope or {})))),)
 
 
 def rules_yaml(scope: Mapping[str, str] | None = None) -> str:
-    """The rules as a file for Prometheus' `rule_files`."""
+    """Return the rules as a file for Prometheus' `rule_files`."""
     return rules_file(rule_groups(scope))
 
 
@@ -360,7 +370,7 @@ def _rules(scope: SeriesScope) -> Iterator[RecordingRule]:
 
 
 def _idle(scope: SeriesScope) -> str:
-    """What nodes have and pods do not, with whose the nodes are. A pod can be seen for longer than its node."""
+    """Return the GPUs of nodes without those of pods, with the nodes' owners. A pod's series can outlast its node's."""
     gpus, node = scope.recorded(NODE_GPUS), scope.recorded(NODE)
     had = f"sum by (node) ({scope.recorded(POD_ALLOCATED)}) or on (node) 0 * {gpus}"
     known = f"{node} or on (node) group by (node) ({gpus})"

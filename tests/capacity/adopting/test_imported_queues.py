@@ -1,4 +1,4 @@
-"""Kueue's objects, quotas of namespaces, priority classes and nodes as teams, cohorts and pools."""
+"""Import of Kueue's objects, quotas of namespaces, priority classes and nodes as teams, cohorts and pools."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from flexspot.capacity.adopting.terraform_eks import finish
 EKS_CONTEXT = "arn:aws:eks:us-east-1:111122223333:cluster/ml"
 
 
-def made(kind: str, name: str, spec: Any = None, space: str | None = None, **more: Any) -> dict[str, Any]:
+def manifest(kind: str, name: str, spec: Any = None, space: str | None = None, **more: Any) -> dict[str, Any]:
     return {"kind": kind, "metadata": {"name": name} | ({"namespace": space} if space else {}), "spec": spec or {}, **more}
 
 
@@ -23,7 +23,7 @@ def node_pool(name: str, machine: str, bought: str, gpus: int) -> dict[str, Any]
         {"key": "karpenter.sh/capacity-type", "operator": "In", "values": [bought]},
     ]
     spec = {"requirements": requirements, "nodeClassRef": {"group": "karpenter.k8s.aws", "name": "gpu"}}
-    return made("NodePool", name, {"template": {"spec": spec}, "limits": {"nvidia.com/gpu": str(gpus)}})
+    return manifest("NodePool", name, {"template": {"spec": spec}, "limits": {"nvidia.com/gpu": str(gpus)}})
 
 
 def resource_groups(quotas: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
@@ -32,29 +32,29 @@ def resource_groups(quotas: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def queue(name: str, quotas: dict[str, dict[str, Any]], **spec: Any) -> dict[str, Any]:
-    return made("ClusterQueue", name, {"resourceGroups": resource_groups(quotas), "namespaceSelector": {}, **spec})
+    return manifest("ClusterQueue", name, {"resourceGroups": resource_groups(quotas), "namespaceSelector": {}, **spec})
 
 
 def local(space: str, of: str) -> dict[str, Any]:
-    return made("LocalQueue", "default", {"clusterQueue": of}, space)
+    return manifest("LocalQueue", "default", {"clusterQueue": of}, space)
 
 
 def flavor(name: str, pool: str) -> dict[str, Any]:
-    return made("ResourceFlavor", name, {"nodeLabels": {"karpenter.sh/nodepool": pool}})
+    return manifest("ResourceFlavor", name, {"nodeLabels": {"karpenter.sh/nodepool": pool}})
 
 
 def quota_of(space: str, hard: dict[str, str], **spec: Any) -> dict[str, Any]:
-    return made("ResourceQuota", "gpus", {"hard": hard, **spec}, space)
+    return manifest("ResourceQuota", "gpus", {"hard": hard, **spec}, space)
 
 
-NODE = made("Node", "a", {"providerID": "aws:///us-east-1a/i-0a"}) | {
+NODE = manifest("Node", "a", {"providerID": "aws:///us-east-1a/i-0a"}) | {
     "metadata": {"name": "a", "labels": {"topology.kubernetes.io/zone": "us-east-1a"}}
 }
-OTHER = made("Node", "b", {"providerID": "aws:///us-east-1b/i-0b"}) | {
+OTHER = manifest("Node", "b", {"providerID": "aws:///us-east-1b/i-0b"}) | {
     "metadata": {"name": "b", "labels": {"topology.kubernetes.io/zone": "us-east-1b"}}
 }
 CLUSTER = [
-    *(NODE, OTHER, made("EC2NodeClass", "gpu", {"role": "nodes", "amiSelectorTerms": [{"alias": "al2023@v20260903"}]})),
+    *(NODE, OTHER, manifest("EC2NodeClass", "gpu", {"role": "nodes", "amiSelectorTerms": [{"alias": "al2023@v20260903"}]})),
     node_pool("l4", "g6.xlarge", "spot", 8),
     node_pool("serve", "g6.2xlarge", "on-demand", 4),
     flavor("l4-flavor", "l4"),
@@ -100,7 +100,7 @@ def test_a_queue_of_several_namespaces_is_a_cohort_from_which_its_teams_borrow()
     assert teams(proposal) == {each: {"cohort": "shared", "shares": {"l4": 0}} for each in "ab"}
 
 
-def test_queues_that_lend_to_nobody_do_not_begin_to() -> None:
+def test_queues_that_lend_nothing_keep_lending_nothing() -> None:
     alone = queue("alone", {"l4-flavor": {"nominalQuota": "2"}})
     trees = [queue(name, {"l4-flavor": {"nominalQuota": "2"}}, cohortName=name) for name in ("red", "blue")]
     proposal = proposed(*CLUSTER, alone, *trees, local("a", "alone"), local("r", "red"), local("s", "blue"))
@@ -115,9 +115,9 @@ def test_queues_that_lend_to_nobody_do_not_begin_to() -> None:
 
 def test_departments_keep_their_parents_and_quota() -> None:
     cohorts = [
-        made("Cohort", "ml"),
-        made("Cohort", "research", {"parentName": "ml", "fairSharing": {"weight": 2}}),
-        made("Cohort", "vision", {"parentName": "research", "resourceGroups": resource_groups({"l4-flavor": {"nominalQuota": 1}})}),
+        manifest("Cohort", "ml"),
+        manifest("Cohort", "research", {"parentName": "ml", "fairSharing": {"weight": 2}}),
+        manifest("Cohort", "vision", {"parentName": "research", "resourceGroups": resource_groups({"l4-flavor": {"nominalQuota": 1}})}),
     ]
     proposal = proposed(*CLUSTER, *cohorts, queue("q", {"l4-flavor": {"nominalQuota": 1}}, cohortName="vision"), local("a", "q"))
 
@@ -160,19 +160,21 @@ def test_quotas_of_namespaces_are_settings_of_teams_and_gpus_of_services() -> No
 
 
 def test_priority_classes_with_a_shipped_name_keep_their_value_and_others_are_listed() -> None:
-    proposal = proposed(*CLUSTER, made("PriorityClass", "gpu-training") | {"value": 5000}, made("PriorityClass", "own") | {"value": 7})
+    proposal = proposed(
+        *CLUSTER, manifest("PriorityClass", "gpu-training") | {"value": 5000}, manifest("PriorityClass", "own") | {"value": 7}
+    )
 
     assert proposal.settings["classes"] == {"training": {"priority": 5000}}
     assert [each.addresses for each in proposal.remarks if "PriorityClass own" in each.addresses] == [("PriorityClass own",)]
 
 
-def test_flavors_without_a_pool_and_strategies_without_a_word_are_listed() -> None:
+def test_flavors_without_a_pool_and_unsupported_strategies_are_listed() -> None:
     lost = queue("lost", {"tpu": {"nominalQuota": "4"}}, cohortName="ml")
     strict = queue("s", {"l4-flavor": {"nominalQuota": "1"}}, queueingStrategy="StrictFIFO", cohortName="ml")
-    proposal = proposed(*CLUSTER, made("ResourceFlavor", "tpu", {"nodeLabels": {"a": "b"}}), lost, strict, local("a", "s"))
-    told = {address for each in proposal.remarks for address in each.addresses}
+    proposal = proposed(*CLUSTER, manifest("ResourceFlavor", "tpu", {"nodeLabels": {"a": "b"}}), lost, strict, local("a", "s"))
+    reported = {address for each in proposal.remarks for address in each.addresses}
 
-    assert {"ResourceFlavor tpu", "ClusterQueue lost", "ClusterQueue s queueingStrategy: StrictFIFO"} <= told
+    assert {"ResourceFlavor tpu", "ClusterQueue lost", "ClusterQueue s queueingStrategy: StrictFIFO"} <= reported
 
 
 def node(name: str, labels: dict[str, str], zone: str, gpus: str = "1") -> dict[str, Any]:
@@ -182,7 +184,7 @@ def node(name: str, labels: dict[str, str], zone: str, gpus: str = "1") -> dict[
     return {"kind": "Node", "metadata": {"name": name, "labels": labels}, "spec": spec, "status": {"capacity": {"nvidia.com/gpu": gpus}}}
 
 
-def test_node_pools_of_gke_are_as_their_nodes_are() -> None:
+def test_gke_node_pools_are_read_from_their_nodes() -> None:
     l4 = {"cloud.google.com/gke-nodepool": "l4", "node.kubernetes.io/instance-type": "g2-standard-8", "cloud.google.com/gke-spot": "true"}
     t4 = {"cloud.google.com/gke-nodepool": "t4", "node.kubernetes.io/instance-type": "n1-standard-8"}
     h100 = {

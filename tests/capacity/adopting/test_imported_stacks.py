@@ -1,4 +1,4 @@
-"""What the states of EKS and GKE become: pools with their facts, what is a guess, and what is listed as not mapped."""
+"""Import of states of EKS and GKE: pools with their facts, guesses, and what is listed as not mapped."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ def pools(proposal: Proposal) -> dict[str, dict[str, Any]]:
     return {each["name"]: {key: value for key, value in each.items() if key != "name"} for each in proposal.settings["pools"]}
 
 
-def told_of(proposal: Proposal, address: str) -> list[str]:
+def remarks_about(proposal: Proposal, address: str) -> list[str]:
     return [each.why for each in proposal.remarks for one in each.addresses if one.startswith(address)]
 
 
 def changed(read: list[TerraformResource], address: str, **values: Any) -> list[TerraformResource]:
-    """The same with other values of one resource."""
+    """Return the state with other values in one resource."""
     [chosen] = [each for each in read if each.address == address]
     chosen.values.fields.update(copy.deepcopy(values))
     return read
@@ -90,12 +90,12 @@ def test_a_gke_toolkit_becomes_a_pool_of_each_node_pool_with_gpus() -> None:
     assert (found["l4-spot"]["max_nodes"], found["l4-spot"]["zones"]) == (10, ["us-central1-a", "us-central1-b"])
 
 
-def test_what_the_check_of_settings_refuses_is_named_by_its_source_and_its_setting() -> None:
+def test_refusals_of_the_settings_check_name_the_source_and_the_setting() -> None:
     proposal, _ = proposed(resources("gke-toolkit.json"))
-    [why] = told_of(proposal, "module.t4")
+    [why] = remarks_about(proposal, "module.t4")
 
     assert "settings check` refuses it: splits GPUs, but the pool's queue admits only whole ones" in why
-    assert "not a machine of the catalog" in told_of(proposal, "module.odd")[0]
+    assert "not a machine of the catalog" in remarks_about(proposal, "module.odd")[0]
 
 
 def test_a_zonal_cluster_has_its_zone_and_the_pool_that_is_in_it() -> None:
@@ -107,14 +107,14 @@ def test_a_zonal_cluster_has_its_zone_and_the_pool_that_is_in_it() -> None:
 
 
 @pytest.mark.parametrize("name", ["eks-module.json", "gke-toolkit.json", "gke-raw.tfstate"])
-def test_no_resource_of_a_state_is_passed_over_in_silence(name: str) -> None:
-    """Each is in a pool, in the settings or among the remarks, by its address."""
+def test_every_resource_of_a_state_is_used_or_reported(name: str) -> None:
+    """Each resource is in a pool, in the settings or among the remarks, by its address."""
     read = [each for each in resources(name) if each.managed]
     proposal, found = proposed(read)
-    told = {address for each in proposal.remarks for address in each.addresses}
+    reported = {address for each in proposal.remarks for address in each.addresses}
     used = {"aws_subnet", "helm_release", "kubectl_manifest", "aws_launch_template"}
     mapped = {each.address for each in found.pools} | set(proposal.addresses.values())
-    silent = [each.address for each in read if each.address not in mapped and not any(one.startswith(each.address) for one in told)]
+    silent = [each.address for each in read if each.address not in mapped and not any(one.startswith(each.address) for one in reported)]
 
     assert [each for each in silent if next(one.type for one in read if one.address == each) not in used] == (
         ["module.karpenter.aws_iam_role.node[0]"] if name.startswith("eks") else []
@@ -131,10 +131,10 @@ def test_the_stack_file_holds_the_settings_and_no_secret_of_the_state(name: str,
     assert read_stack_file(file) == parse_settings(proposal.settings, "x")
     if not any("refuses" in each.why for each in proposal.remarks):
         assert build_plan(read_stack_file(file)).pools != ()
-    told = text + repr(adoption(found, proposal.settings, "p", "x")) + repr(proposal)
+    output = text + repr(adoption(found, proposal.settings, "p", "x")) + repr(proposal)
     assert "hunter2" in (STATES / name).read_text()
-    assert "hunter2" not in told
-    assert "aHVudGVyMi" not in told
+    assert "hunter2" not in output
+    assert "aHVudGVyMi" not in output
 
 
 HOSTILE = (
@@ -152,7 +152,7 @@ HOSTILE = (
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_names_that_are_markup_are_names_or_comments_and_never_syntax(name: str, tmp_path: Path) -> None:
+def test_names_with_markup_never_become_yaml_syntax(name: str, tmp_path: Path) -> None:
     read = changed(resources("gke-toolkit.json"), L4, name=name, node_config=[{"machine_type": "g2-standard-24", "spot": True}])
     read = [TerraformResource(f"x[{name}]", *list(vars(each).values())[1:]) if each.address == L4 else each for each in read]
     read = changed(read, "module.gke_cluster.google_container_cluster.gke_cluster", resource_labels={"owner": name, "environment": name})
@@ -162,7 +162,7 @@ def test_names_that_are_markup_are_names_or_comments_and_never_syntax(name: str,
     file.write_text(text, encoding="utf-8")
 
     assert read_stack_file(file) == parse_settings(proposal.settings, "x")
-    # The cluster itself still has one that is called l4-spot.
+    # The cluster itself still has a pool named l4-spot.
     others = {"h100-res", "h100-dws", "a100-flex", "l4-spot"}
     assert others < set(pools(proposal))
     assert all(line.isprintable() for line in text.split("\n"))
@@ -173,11 +173,11 @@ def test_an_auto_mode_cluster_and_a_reserved_pool_without_reservation_are_named(
     read = changed(read, P5, launch_template=[], instance_types=["p5.48xlarge"])
     proposal, _ = proposed(read)
 
-    assert any("Auto Mode" in why for why in told_of(proposal, "module.eks.aws_eks_cluster.this[0]"))
-    assert any("settings check` refuses it" in why for why in told_of(proposal, P5))
+    assert any("Auto Mode" in why for why in remarks_about(proposal, "module.eks.aws_eks_cluster.this[0]"))
+    assert any("settings check` refuses it" in why for why in remarks_about(proposal, P5))
 
 
-def test_what_is_said_on_the_command_line_goes_before_what_was_read() -> None:
+def test_options_of_the_command_line_override_the_source() -> None:
     proposal, _ = proposed(resources("eks-module.json"), owner="me", environment="test", account="999988887777", cluster="other")
 
     assert [proposal.settings[each] for each in ("owner", "environment", "account")] == ["me", "test", "999988887777"]
@@ -192,7 +192,7 @@ def test_what_is_said_on_the_command_line_goes_before_what_was_read() -> None:
         ({"aws_eks_cluster"}, "does not say the account"),
     ],
 )
-def test_what_is_missing_is_asked_for(kinds: set[str], problem: str) -> None:
+def test_missing_options_are_named(kinds: set[str], problem: str) -> None:
     with pytest.raises(ExplainedError, match=problem):
         proposed([each for each in resources("eks-module.json") if each.type not in kinds])
 
@@ -217,7 +217,7 @@ def test_the_import_file_has_the_ids_that_the_providers_document() -> None:
     elsewhere = {each.id for each in adopted.elsewhere}
     assert "projects/acme-train/locations/us-central1/clusters/a3-ultra" in elsewhere
     assert "acme-train/us-central1/a3-ultra/system" in elsewhere
-    # A pool that has another name in the proposal is not adopted: the next `up` would delete it.
+    # A pool with another name in the proposal is not adopted: the next `up` would delete it.
     assert "acme-train/us-central1/a3-ultra/t4_shared" in elsewhere
 
     proposal, found = proposed(resources("eks-module.json"))

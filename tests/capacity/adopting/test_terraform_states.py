@@ -1,4 +1,4 @@
-"""Reading a Terraform state: both of its forms, what is sensitive in it, and what is none."""
+"""Reading a Terraform state in both of its forms, its sensitive values, and files that are not a state."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ def test_resources_of_modules_in_modules_are_read_with_their_addresses() -> None
     assert not read["data.aws_caller_identity.current"].managed
 
 
-def test_instances_of_a_stored_state_have_their_keys_and_the_deposed_ones_are_left() -> None:
+def test_instances_of_a_stored_state_have_their_keys_and_deposed_ones_are_skipped() -> None:
     read = [each.address for each in read_state((STATES / "gke-raw.tfstate").read_bytes(), "state")]
 
     assert read == ["module.platform.google_container_cluster.main", 'google_container_node_pool.pool["a100"]']
 
 
-def test_what_terraform_calls_sensitive_is_not_read() -> None:
+def test_sensitive_values_are_not_read() -> None:
     values = {"name": "a", "password": "p", "nested": [{"key": "k", "open": "o"}, {"key": "k2"}], "whole": {"x": 1}}
     marks = {"password": True, "nested": [{"key": True}, True], "whole": {"x": True}}
     [shown_one] = read_state(shown(resource("a", values, sensitive_values=marks)), "state")
@@ -74,24 +74,24 @@ def test_what_terraform_calls_sensitive_is_not_read() -> None:
         (b'{"format_version": "2.0"}', "not 1.x"),
         (b'{"version": 3, "resources": []}', "version 3"),
         (b'{"version": true, "resources": []}', "neither"),
-        (b'{"version": 4, "resources": {}}', "a list belongs"),
-        (b'{"version": 4, "resources": [1]}', "an object belongs"),
+        (b'{"version": 4, "resources": {}}', "a list is missing"),
+        (b'{"version": 4, "resources": [1]}', "an object is missing"),
         (b'{"version": 4, "resources": [{"instances": [{"attributes": {}}]}]}', "no type or address"),
         (b'{"format_version": "1.2", "planned_values": {}}', "is a plan"),
         (b'{"encrypted_data": "", "meta": {}, "serial": 1}', "is an encrypted state"),
         (b'{"format_version": "1.0", "values": {"root_module": []}}', "root_module is not an object"),
         (b'{"format_version": "1.0", "values": {"root_module": {"child_modules": [3]}}}', "a module in it"),
-        (b'{"format_version": "1.0", "values": {"root_module": {"resources": "x"}}}', "a list belongs"),
+        (b'{"format_version": "1.0", "values": {"root_module": {"resources": "x"}}}', "a list is missing"),
         (b"[" * 100_000, "nested too deeply"),
-        (b'{"version": ' + b"9" * 5000 + b', "resources": []}', "nested too deeply, or holds a number"),
+        (b'{"version": ' + b"9" * 5000 + b', "resources": []}', "nested too deeply, or contains an impossible number"),
         (b"\x00" * 100, "is not JSON"),
     ],
 )
-def test_what_is_no_state_is_told_in_a_line(written: bytes, problem: str) -> None:
+def test_a_file_that_is_not_a_state_is_refused_on_one_line(written: bytes, problem: str) -> None:
     assert problem in refused(written)
 
 
-def test_modules_may_be_in_one_another_deeper_than_python_calls() -> None:
+def test_modules_may_be_nested_deeper_than_the_recursion_limit() -> None:
     inner: dict[str, Any] = {"resources": [resource("aws_eks_cluster", {"name": "deep"})]}
     for _ in range(400):
         inner = {"child_modules": [inner]}
@@ -119,8 +119,8 @@ NAMED = {
 
 @pytest.mark.slow
 @given(st.data())
-def test_any_values_at_all_make_a_proposal_or_a_line(data: st.DataObject) -> None:
-    """Of a whole state one resource after the other has any values: nothing but an explained error ever comes of it."""
+def test_arbitrary_values_give_a_proposal_or_an_explained_error(data: st.DataObject) -> None:
+    """One field of one resource of a complete state gets an arbitrary value. The only possible error is an explained one."""
     name = data.draw(st.sampled_from(["eks-module.json", "gke-toolkit.json", "gke-raw.tfstate"]))
     resources = read_state((STATES / name).read_bytes(), name)
     chosen = data.draw(st.integers(0, len(resources) - 1))
@@ -133,8 +133,8 @@ def test_any_values_at_all_make_a_proposal_or_a_line(data: st.DataObject) -> Non
         from_state(resources, found)
         propose(found, Asked(account=data.draw(st.sampled_from([None, "444455556666", "acme-train"]))))
     except ExplainedError as refusal:
-        told = refusal
+        error = refusal
     else:
         return
-    assert told.exit_code is ExitCode.BAD_USAGE
-    assert "\n" not in told.problem
+    assert error.exit_code is ExitCode.BAD_USAGE
+    assert "\n" not in error.problem

@@ -1,4 +1,4 @@
-"""The shipped machines and zones of EKS, against EC2's own answers as moto has recorded them."""
+"""The shipped machines and zones of EKS, compared with EC2's answers as recorded by moto."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_a_family_with_accelerators_that_is_not_counted_is_distinguished() -> No
             others.add(name)
 
     assert {"g6f.large", "gr6f.4xlarge", "inf1.xlarge"} < others
-    assert unserved_family(unserved_families(Vendor.AWS), "trn2u.48xlarge") is not None, "the record tells of no devices"
+    assert unserved_family(unserved_families(Vendor.AWS), "trn2u.48xlarge") is not None, "the record has no devices"
     assert [name for name in sorted(others) if unserved_family(unserved_families(Vendor.AWS), name) is None] == []
     assert unserved_family(unserved_families(Vendor.AWS), "g4ad.xlarge") is not None, "AMD's, which the record lacks"
     assert [name for name in MACHINES if unserved_family(unserved_families(Vendor.AWS), name)] == []
@@ -118,7 +118,7 @@ def test_the_ids_of_every_regions_zones_begin_as_its_name_says(file: Path) -> No
     assert {zone for zone in zones if is_zone_id(zone)} == {zone for zone in zones if zone.startswith(zone_id_prefix(region))} != set()
 
 
-def test_the_rule_by_size_says_what_ec2_says_wherever_it_says_anything() -> None:
+def test_the_rule_by_size_agrees_with_ec2() -> None:
     recorded = {name: each["VCpuInfo"]["DefaultVCpus"] for name, each in INSTANCE_TYPES.items()}
     said = {name: vcpu for name in recorded if (vcpu := vcpu_of(Vendor.AWS, name)) is not None}
 

@@ -1,4 +1,4 @@
-"""The shipped facts about capacity types, and one order of them out of several."""
+"""The shipped facts about capacity types, and the merging of several orders into one."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_every_given_order_is_kept(orders: list[tuple[CapacityType, ...]], merge
     assert merged_order(orders) == merged
 
 
-def test_what_the_orders_leave_open_is_as_capacity_types_are_listed() -> None:
+def test_the_list_of_capacity_types_decides_what_orders_leave_open() -> None:
     assert merged_order([(ON_DEMAND,), (SPOT,), (RESERVED,), (QUEUED,), (FLEX,)]) == tuple(CapacityType)
 
 

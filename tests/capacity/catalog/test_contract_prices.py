@@ -1,4 +1,4 @@
-"""Contract prices: rows of a pool, percent off the list, commitments; what counts before what, and what is refused with words."""
+"""Contract prices: rows of a pool, percent off the list price, commitments, their precedence, and refused files."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_a_second_file_takes_its_discounts_off_the_list_too() -> None:
         ({"prices": [{**P5, "capacity_type": "spot", "pool": "a", "usd_per_hour": "1"}] * 2}, "p5.48xlarge us-east-1 spot pool a has two"),
     ],
 )
-def test_what_cannot_be_is_refused_with_words(rows: dict[str, Any], problem: str) -> None:
+def test_impossible_contracts_are_refused(rows: dict[str, Any], problem: str) -> None:
     with pytest.raises(ValidationError) as error:
         contract_file(**rows)
 

@@ -1,4 +1,4 @@
-"""The addresses on a node that pods need."""
+"""Addresses on a node that pods need to reach."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_each_cloud_has_the_server_that_hands_out_identities(platform: Platform,
         (", eks: []", "", "platforms lacks eks"),
     ],
 )
-def test_a_hole_for_more_than_a_sourced_address_of_the_node_is_refused(
+def test_an_endpoint_wider_than_a_sourced_address_of_the_node_is_refused(
     written: str, instead: str, problem: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(DataFileError, match=problem):

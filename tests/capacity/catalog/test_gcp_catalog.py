@@ -1,4 +1,4 @@
-"""The shipped machines and prices of GKE: what their figures must agree with; MIG partitions and slices of TPUs."""
+"""The shipped machines and prices of GKE, compared with other sources; MIG partitions and slices of TPUs."""
 
 from __future__ import annotations
 
@@ -107,5 +107,5 @@ def test_the_long_slices_of_v5p_are_known_by_their_rule(topology: str) -> None:
 
 
 @pytest.mark.parametrize("topology", ["16x20x32", "4x4x6", "8x4x8", "2x2x1", "4x4", "2x4x8"])
-def test_others_are_none(topology: str) -> None:
+def test_other_topologies_are_rejected(topology: str) -> None:
     assert not is_slice_of(machines_of(Vendor.GCP)["ct5p-hightpu-4t"], topology)

@@ -1,4 +1,4 @@
-"""GKE's versions: each first one has a source, and a version that is not whole is read as GKE's API reads it."""
+"""GKE's versions: each first version has a source, and an incomplete version is interpreted as GKE's API does."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_every_feature_has_a_first_version_with_a_source_of_its_own() -> None:
 
 
 def test_a_first_version_of_gke_stands_in_the_table_alone() -> None:
-    """A version elsewhere would not be checked. The guides name those of the table, and those of the cloud's own pages."""
+    """A version elsewhere would not be checked. Guides name only versions of the table and of the cloud's own pages."""
     table = {version for floor in gke_floors().values() for version in (floor.least, floor.on_autopilot)}
     written = {
         (str(path.relative_to(ROOT)), version)

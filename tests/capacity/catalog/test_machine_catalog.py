@@ -1,4 +1,4 @@
-"""The machine catalogs of both clouds together, and what is refused in such a file."""
+"""The machine catalogs of both clouds, and refused rows of such files."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_a_broken_machine_row_is_named(line: str, broken: str, problem: str, fil
         read_machines(file)
 
 
-def test_a_machine_that_stands_twice_is_refused(file: Path) -> None:
+def test_a_machine_that_is_listed_twice_is_refused(file: Path) -> None:
     file.write_text(AWS + AWS.partition("machines:\n")[2])
 
     with pytest.raises(DataFileError, match=r"sorted by name, each once; found g6\.xlarge, g6\.xlarge"):

@@ -1,4 +1,4 @@
-"""The releases of the nodes' images: which are known, for which versions of Kubernetes, and that examples name such."""
+"""Releases of node images: known releases, their versions of Kubernetes, and the releases that examples name."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_a_file_of_ones_own_adds_releases_and_versions_and_takes_none_away(tmp_p
     assert book.versions("bottlerocket") == shipped_images().versions("bottlerocket")
 
 
-def test_what_is_written_is_read_again(tmp_path: Path) -> None:
+def test_written_releases_are_read_again(tmp_path: Path) -> None:
     file = read_records(SHIPPED, ImageFile)
     path = tmp_path / "again.yaml"
     path.write_text(as_yaml(file))

@@ -1,4 +1,4 @@
-"""The price book: what is found, what goes before it, and what is refused in such a file."""
+"""The price book: lookup, precedence, and refused files."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_a_broken_row_is_named(text: str, line: str, broken: str, problem: str, 
 
 @pytest.mark.parametrize("region,in_the_shipped_list", [("europe-west9", 0), ("us-central1", 1)])
 def test_one_family_in_a_file_of_ones_own_says_nothing_of_the_others(region: str, in_the_shipped_list: int, tmp_path: Path) -> None:
-    """One row once marked all others as not sold there, and the worst case was no longer a bound."""
+    """One row used to mark all other families as not sold there, and the worst case was no longer a bound."""
     path = tmp_path / "own.yaml"
     path.write_text(
         "cloud: gcp\nsources:\n  offer: {citation: an offer of November, as_of: 2026-11-21, verified: true}\nfamilies:\n"

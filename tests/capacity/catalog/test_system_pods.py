@@ -1,4 +1,4 @@
-"""Room on nodes for controllers, against what real nodes said of themselves, and the data that it follows from."""
+"""Room on nodes for controllers, compared with real nodes, and the data that it is derived from."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Limits of a pool by its other ceilings, and agreement of settings, component and policy about them."""
+"""Limits of a pool that other ceilings make unreachable, as settings, component and policy see them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ONE_GPU = ("g6.xlarge", "g6.4xlarge", "g6.16xlarge")
 @pytest.mark.parametrize(
     "machine,ceilings,gpus",
     [
-        # A cap of 512 vCPU and 4 TiB ends a pool of p4d at three nodes, one of p5 at two.
+        # A limit of 512 vCPU and 4 TiB allows three nodes of p4d and two of p5.
         ("p4d.24xlarge", NodeCeilings(8, 512, 4096 * 1024), 24),
         ("p5.48xlarge", NodeCeilings(8, 512, 4096 * 1024), 16),
         ("p5.48xlarge", NodeCeilings(8, 191), 0),

@@ -1,4 +1,4 @@
-"""The table of versions: each row has its source, what is not verified pins nothing, and upstream's own tables say the same."""
+"""The table of versions: each row has a source, unverified rows pin nothing, and upstream's tables agree."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ COMPATIBILITY = ROOT / ".tools" / "assets" / "karpenter-aws" / "compatibility" /
 
 
 @pytest.mark.parametrize("kubernetes", shipped_versions().kubernetes)
-def test_what_a_cluster_cannot_do_without_is_pinned_for_each_version(kubernetes: str) -> None:
+def test_essential_components_are_pinned_for_each_version(kubernetes: str) -> None:
     assert set(shipped_versions().pinned(kubernetes)) == {Addon.KUBE_PROXY, Addon.COREDNS, Addon.VPC_CNI}
 
 
-def test_what_is_not_verified_pins_nothing() -> None:
+def test_unverified_versions_pin_nothing() -> None:
     table = shipped_versions()
     unverified = {name for name, source in table.sources.items() if not source.verified}
     rows = [
@@ -60,7 +60,7 @@ def test_the_charts_are_what_the_lab_is_built_from() -> None:
         ('"1.33":\n', '"1.40":\n', "not in order"),
     ],
 )
-def test_a_table_that_does_not_say_what_it_must_is_refused(tmp_path: Path, before: str, after: str, problem: str) -> None:
+def test_an_incomplete_table_is_refused(tmp_path: Path, before: str, after: str, problem: str) -> None:
     path = tmp_path / "versions.yaml"
     path.write_text(SHIPPED.read_text().replace(before, after, 1))
 

@@ -1,4 +1,4 @@
-"""The shipped workload classes, and what a class must not be."""
+"""The shipped workload classes, and impossible classes."""
 
 from __future__ import annotations
 
@@ -36,6 +36,6 @@ def test_only_services_have_replicas_that_may_be_moved_and_a_budget_for_it() -> 
         ("colour", "red", "Extra inputs are not permitted"),
     ],
 )
-def test_a_class_that_cannot_be_is_refused(field: str, value: object, problem: str) -> None:
+def test_an_impossible_class_is_refused(field: str, value: object, problem: str) -> None:
     with pytest.raises(ValidationError, match=problem):
         changed(**{field: value})

@@ -1,4 +1,4 @@
-"""Bills as files: every form that is read, and what is said of files that are none, cut, changed or meant to harm."""
+"""Bills as files: every supported form, and refusals of files that are not bills, truncated, changed or malicious."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 NO_NUMBERS = ("NaN", "Infinity", "=1+1", "1,5", "1e999", "9" * 40, "0x10", "\N{ARABIC-INDIC DIGIT ONE}")
 SPOT = BilledPlace(Vendor.AWS, "us-east-1", "g6.xlarge", Bought.SPOT)
 
-# A legacy report's header, as github.com/cloud-carbon-footprint/cloud-carbon-footprint has it, cut to what is read.
+# Header of a legacy report as in github.com/cloud-carbon-footprint/cloud-carbon-footprint, reduced to the columns that are read.
 LEGACY_HEADER = [
     "lineItem/LineItemType",
     "lineItem/UsageStartDate",
@@ -48,9 +48,9 @@ def without(row: dict[str, str], name: str) -> dict[str, str]:
 
 
 def refused(folder: Path, content: str | bytes) -> str:
-    with pytest.raises(BillError) as told:
+    with pytest.raises(BillError) as refused_bill:
         read(folder, content)
-    return str(told.value)
+    return str(refused_bill.value)
 
 
 def test_a_legacy_report_says_the_same_as_cur_2_plain_and_packed(tmp_path: Path) -> None:
@@ -80,7 +80,7 @@ def test_a_usage_type_names_the_machine(usage: str, machine: str, bought: Bought
 
 
 @pytest.mark.parametrize("usage", ["EBS:VolumeUsage.gp3", "NatGateway-Hours", "EBSOptimized:m1.large", "", "xBoxUsage:m5.large"])
-def test_what_is_no_machine_is_none(usage: str) -> None:
+def test_a_usage_type_of_no_machine_gives_none(usage: str) -> None:
     assert place_of(usage, "r") is None
 
 
@@ -95,7 +95,7 @@ def test_the_region_is_found_where_a_report_has_it(tmp_path: Path) -> None:
 
 
 def test_a_row_of_google_in_another_currency_is_divided_by_its_own_rate(tmp_path: Path) -> None:
-    """As Google documents currency_conversion_rate: cost divided by it is the cost in US dollars."""
+    """As Google documents currency_conversion_rate: the cost divided by it is the cost in US dollars."""
     given = [{"type": "COMMITTED_USAGE_DISCOUNT", "amount": -21.5}, {"type": "PROMOTION", "amount": -4.3}]
     sku = "G2 Instance Core running in Americas"
     rows = [
@@ -154,7 +154,7 @@ def test_a_gpu_of_no_family_counts_for_the_labels_machine_only(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    "content, told",
+    "content, problem",
     [
         ("", "empty"),
         ("PAR1\x00\x00", "Parquet"),
@@ -185,8 +185,8 @@ def test_a_gpu_of_no_family_counts_for_the_labels_machine_only(tmp_path: Path) -
         ("{" + "[" * 100_000, "row 1"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_used_is_told_with_its_row(tmp_path: Path, content: str | bytes, told: str) -> None:
-    assert told in refused(tmp_path, content)
+def test_unusable_bills_are_refused_with_the_row(tmp_path: Path, content: str | bytes, problem: str) -> None:
+    assert problem in refused(tmp_path, content)
 
 
 def test_the_same_bill_twice_is_refused_packed_or_not(tmp_path: Path) -> None:
@@ -224,7 +224,7 @@ def test_many_rows_are_read_one_by_one(tmp_path: Path) -> None:
     tracemalloc.stop()
 
     assert (bill.machines[SPOT].usd, bill.machines[SPOT].hours) == (count // 2, count)
-    # What the last rows took at most, which is a few of them and no multiple of their number.
+    # The peak of the last rows: a few of them, not a multiple of their number.
     assert grown < watched * 100
 
 

@@ -1,4 +1,4 @@
-"""Folders as exports deliver them: which files are the bill of a month, and what is said where that cannot be told."""
+"""Folders as exports deliver them: the files that are the bill of a month, and the errors if that is unclear."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PARQUET = ".snappy.parquet"
 
 
 def part(folder: Path, name: str, count: int = 1) -> Path:
-    """A part with that many rows, of its own name."""
+    """Write a part with this number of rows and a unique name."""
     path = folder / name
     rows = [cur_row(identity_line_item_id=f"{path} {number}") for number in range(count)]
     if name.endswith("parquet"):
@@ -44,9 +44,9 @@ def chosen(folder: Path) -> list[str]:
 
 
 def refused(folder: Path) -> str:
-    with pytest.raises(BillError) as told:
+    with pytest.raises(BillError) as refused_bill:
         list(read_delivery(folder, {}, *OCTOBER))
-    return str(told.value)
+    return str(refused_bill.value)
 
 
 def test_all_parts_of_a_folder_are_one_bill(tmp_path: Path) -> None:
@@ -59,7 +59,7 @@ def test_all_parts_of_a_folder_are_one_bill(tmp_path: Path) -> None:
     assert chosen(tmp_path) == [f"data/{PERIOD}/cur-{number:05}{PARQUET}" for number in range(1, 11)]
     assert len(list(read_delivery(tmp_path, {}, *OCTOBER))) == 6
     assert len(list(read_delivery(tmp_path / "data" / PERIOD, {}, *OCTOBER))) == 6
-    # A month of another time zone has hours of two months of UTC.
+    # A month in another time zone has hours of two UTC months.
     assert len(parts_of(tmp_path, OCTOBER[0] - 3600, OCTOBER[1] - 3600)) == 11
 
 
@@ -76,7 +76,7 @@ def test_a_manifest_says_what_the_newest_refresh_is_made_of(tmp_path: Path) -> N
     data, metadata = tmp_path / "data" / PERIOD, tmp_path / "metadata" / PERIOD
     for name in (f"{OLDER}/cur-00001{PARQUET}", f"{NEWER}/cur-00001{PARQUET}"):
         part(data, name)
-    # AWS may tell the older one as the newest: what is listed counts, not the time in a name.
+    # The manifest decides, not the time in a folder's name: AWS may name an older edition as the newest.
     manifest(metadata, f"s3://bucket/prefix/cur/data/{PERIOD}/{OLDER}/cur-00001{PARQUET}")
     manifest(metadata / OLDER, f"s3://bucket/prefix/cur/data/{PERIOD}/{OLDER}/cur-00001{PARQUET}")
     manifest(metadata / NEWER, f"s3://bucket/prefix/cur/data/{PERIOD}/{NEWER}/cur-00001{PARQUET}")
@@ -145,18 +145,18 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("told", WRONG)
-def test_a_folder_that_may_count_something_twice_or_not_at_all_is_refused(tmp_path: Path, told: str) -> None:
-    for name in WRONG[told]:
+@pytest.mark.parametrize("problem", WRONG)
+def test_an_ambiguous_or_incomplete_folder_is_refused(tmp_path: Path, problem: str) -> None:
+    for name in WRONG[problem]:
         part(tmp_path, name)
 
-    assert told in refused(tmp_path)
+    assert problem in refused(tmp_path)
 
 
 @pytest.mark.parametrize(
     "written", ["", "[]", "{}", '{"dataFiles": 1}', '{"dataFiles": [{}]}', '{"dataFiles": ["a"', "[" * 100_000, '{"dataFiles": [null]}']
 )
-def test_a_manifest_that_is_none_is_told(tmp_path: Path, written: str) -> None:
+def test_an_invalid_manifest_is_reported(tmp_path: Path, written: str) -> None:
     part(tmp_path, "cur-00001.parquet")
     (tmp_path / "cur-Manifest.json").write_text(written)
 

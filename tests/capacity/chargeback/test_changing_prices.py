@@ -1,4 +1,4 @@
-"""Prices that change within the month: each minute costs what held in it, and whoever had the GPUs in that minute pays for it."""
+"""Prices that change within the month: each minute costs the price of that minute, paid by the owners of its GPUs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def spot_prices(*rows: tuple[str | None, str], **more: str) -> list[dict[str, An
     return [{**SPOT, **more, "usd_per_hour": usd, **({} if start is None else {"start": start})} for start, usd in rows]
 
 
-def test_an_hour_costs_what_held_in_it_and_who_had_gpus_then_pays_that() -> None:
+def test_an_hour_costs_its_price_and_the_owners_of_its_gpus_pay_it() -> None:
     month = Month(hours=10)
     month.node("spot-1", 0, 10 * HOUR)
     month.pod("early", "spot-1", 0, 4 * HOUR, gpus=8, team="vision")
@@ -35,7 +35,7 @@ def test_an_hour_costs_what_held_in_it_and_who_had_gpus_then_pays_that() -> None
     own = contract_file(prices=spot_prices((None, "8.00"), (at(4), "16.00"), (at(7, 1800), "4.00")))
     report = month.report(own=own)
 
-    # 4 hours at 8; 3.5 at 16 and 2.5 at 4, of which one half is had and the other idle.
+    # 4 hours at 8; 3.5 at 16 and 2.5 at 4. One half is allocated, the other idle.
     assert {key[0]: each.usd for key, each in report.by("team").items()} == {
         "vision": Decimal("32.00"),
         "speech": Decimal("33.00"),
@@ -64,8 +64,8 @@ def test_the_report_says_which_price_changed_when_and_from_which_source() -> Non
     own = contract_file(prices=[*spot_prices((at(4), "16.50")), *spot_prices((at(0, 300), "1.00"), region="us-west-2")])
     report = month.report(own=own)
 
-    [told] = report_data(report)["price_changes"]
-    assert told == {
+    [change] = report_data(report)["price_changes"]
+    assert change == {
         "machine": "p4d.24xlarge",
         "region": "us-east-1",
         "capacity_type": "spot",
@@ -74,13 +74,13 @@ def test_the_report_says_which_price_changed_when_and_from_which_source() -> Non
         "usd_per_hour_before": "7.6435",
         "usd_per_hour": "16.5",
         "source": "own: contract",
-    }, "that of a region without nodes is of no interest"
+    }, "the one in a region without nodes is not reported"
     [table] = [each for each in words.tables(report) if each.title == "prices that changed"]
     row = ("spot price of p4d.24xlarge in us-east-1 (pool a100-spot)", "2026-10-01 04:00 UTC", "own: contract", "7.6435", "16.5")
     assert table.rows == (row,)
 
 
-def test_what_is_reserved_and_not_there_costs_what_held_while_it_was_not_there() -> None:
+def test_missing_reserved_nodes_cost_the_price_of_that_time() -> None:
     month = Month(hours=10)
     own = contract_file(
         prices=[{**P5, "usd_per_hour": "40.00"}, {**P5, "usd_per_hour": "30.00", "start": at(6)}],
@@ -90,7 +90,7 @@ def test_what_is_reserved_and_not_there_costs_what_held_while_it_was_not_there()
     month.node("spot-1", 0, 10 * HOUR)
     report = month.report(own=own)
 
-    # One of two: 6 hours at 40 and 2 at 30; the other the same; none of either for 2 at 30.
+    # One of two nodes is missing for 6 hours at 40 and 2 at 30. Both are missing for 2 hours at 30.
     [kept] = report.commitments
     assert kept.usd == Decimal(6 * 40 + 2 * 30 + 2 * 2 * 30)
     assert report.node_usd == kept.usd + Decimal(6 * 40 + 2 * 30) + Decimal("76.44")
@@ -103,7 +103,7 @@ def test_how_busy_gpus_were_does_not_depend_on_when_prices_change() -> None:
     month.pod("a", "spot-1", 0, 3 * HOUR, gpus=2)
     month.seen(Question.UTILISATION, {"namespace": "ns-vision", "pod": "a"}, 0, 3 * HOUR, 1.5)
     whole = month.report().total
-    # Between two samples, as prices change at no scrape.
+    # Between two samples, because prices do not change at the times of scrapes.
     rows = [(at(0, each), str(3 + number)) for number, each in enumerate((601, 3625, 7001))]
     cut = month.report(own=contract_file(prices=spot_prices(*rows))).total
 
@@ -112,7 +112,7 @@ def test_how_busy_gpus_were_does_not_depend_on_when_prices_change() -> None:
 
 
 @pytest.mark.parametrize(
-    "rows,told",
+    "rows,problem",
     [
         ([("2026-10-10", "1.00")], "no offset from UTC; write it as in 2026-10-10T00:00:00\\+00:00"),
         ([("2026-10-10T08:00:00", "1.00")], "no offset from UTC"),
@@ -123,12 +123,12 @@ def test_how_busy_gpus_were_does_not_depend_on_when_prices_change() -> None:
         ([(None, "1.00"), (None, "2.00")], "has two prices$"),
     ],
 )
-def test_starts_without_an_offset_out_of_order_or_twice_are_refused_with_words(rows: list[tuple[str | None, str]], told: str) -> None:
-    with pytest.raises(ValidationError, match=told.removesuffix("$")):
+def test_starts_without_an_offset_out_of_order_or_twice_are_refused(rows: list[tuple[str | None, str]], problem: str) -> None:
+    with pytest.raises(ValidationError, match=problem.removesuffix("$")):
         contract_file(prices=spot_prices(*rows))
 
 
-def test_plans_are_costed_at_what_holds_at_the_moment_of_the_book() -> None:
+def test_plans_are_costed_at_the_prices_of_the_books_moment() -> None:
     own = contract_file(prices=spot_prices((None, "1.00"), ("2026-01-01T00:00:00Z", "2.00"), ("2999-01-01T00:00:00Z", "3.00")))
     book = prices_of(Vendor.AWS).with_rows_of(own, "own")
 

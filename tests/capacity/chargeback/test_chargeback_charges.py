@@ -1,4 +1,4 @@
-"""Charges: a line taken apart is the line, to the cent, and what stands beside it is exact."""
+"""Charges: they sum to their line, to the cent, and their other figures are exact."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_parts_of_parts_sum_to_the_rounded_part_and_none_is_a_cent_off(amounts: 
 
 
 def month() -> Month:
-    """Two nodes of one pool in two regions; a team has half of one."""
+    """Two nodes of one pool in two regions. A team has half of one."""
     found = Month()
     found.node("one", 0, 12 * HOUR)
     found.node("two", 0, 6 * HOUR, region="us-west-2")
@@ -75,10 +75,10 @@ def test_a_discount_is_off_the_price_that_is_paid_and_not_off_the_lists() -> Non
 
     assert shipped.supply.rate.paid == shipped.supply.rate.listed
     assert discounted.supply.rate == Rate(shipped.supply.rate.paid * Fraction(9, 10), shipped.supply.rate.listed)
-    assert own.supply.rate == Rate(Fraction(20), Fraction(20)), "a price that a file names is no discount"
+    assert own.supply.rate == Rate(Fraction(20), Fraction(20)), "a price in the user's file is not a discount"
 
 
-def test_a_machine_whose_on_demand_price_nobody_knows_has_no_list_price() -> None:
+def test_a_machine_without_a_known_on_demand_price_has_no_list_price() -> None:
     spot = Month()
     spot.node("one", 0, HOUR, region="mars-north-1")
     row = {"machine": "p4d.24xlarge", "region": "mars-north-1", "capacity_type": "spot", "usd_per_hour": "5", "source": "contract"}

@@ -1,4 +1,4 @@
-"""Who pays what of a month: a month worked out by hand, and months made up, whose lines must always sum to what the nodes cost."""
+"""Charges of a month calculated by hand, and of generated months, whose lines must always sum to the cost of the nodes."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ def month() -> Month:
     return found
 
 
-def test_a_small_month_comes_to_what_it_comes_to_by_hand(month: Month) -> None:
+def test_a_small_month_agrees_with_a_calculation_by_hand(month: Month) -> None:
     report = month.report(IdlePolicy.CENTRAL)
 
-    # 183.444 for 192 GPU hours, of which 48 and 36 were had and 108 were idle; 219.57642, all had; 4.284.
+    # 183.444 for 192 GPU hours, of which 48 and 36 were allocated and 108 were idle; 219.57642, all allocated; 4.284.
     assert report.node_usd == Decimal("407.30")
     assert report.complete
     by_team = {key[0]: totals for key, totals in report.by("team").items()}
@@ -49,11 +49,11 @@ def test_a_small_month_comes_to_what_it_comes_to_by_hand(month: Month) -> None:
     assert LineKey("vision", "maps", "training", "prod", "spot", "a100-spot", "a100-40gb") in {line.key for line in report.lines}
 
 
-def test_what_spot_saved_is_told_of_the_gpus_that_somebody_had(month: Month) -> None:
+def test_savings_of_spot_count_for_allocated_gpus(month: Month) -> None:
     report = month.report(IdlePolicy.PROPORTIONAL)
 
-    # 48 and 36 GPU hours on Spot, an eighth of 21.957642 less 7.6435 for each (85.8849 and 64.4136, to sum to
-    # 150.30); on demand nobody saves, and idle GPUs are no bargain.
+    # 48 and 36 GPU hours on Spot, an eighth of 21.957642 less 7.6435 for each (85.8849 and 64.4136, to sum to 150.30). On-demand nodes save
+    # nothing, and idle GPUs do not count.
     assert {key[0]: each.saved_usd for key, each in report.by("team").items() if each.saved_usd} == {
         "vision": Decimal("85.89"),
         "speech": Decimal("64.41"),
@@ -62,7 +62,7 @@ def test_what_spot_saved_is_told_of_the_gpus_that_somebody_had(month: Month) -> 
     assert dict(words.summary(report))["saved"] == "150.30 USD (33%) against on-demand prices, for allocated GPUs"
 
 
-def test_where_the_on_demand_price_is_not_known_nothing_is_saved_and_that_is_told() -> None:
+def test_without_a_known_on_demand_price_savings_are_zero_and_reported_as_unknown() -> None:
     month = Month()
     month.node("new", 0, 3 * HOUR, machine="p9.48xlarge")
     month.pod("try", "new", 0, 3 * HOUR, gpus=2, team="vision")
@@ -74,17 +74,17 @@ def test_where_the_on_demand_price_is_not_known_nothing_is_saved_and_that_is_tol
     assert report.complete, "what is paid is known"
 
 
-def test_idle_gpus_are_paid_by_whom_the_policy_names(month: Month) -> None:
+def test_the_policys_payer_pays_for_idle_gpus(month: Month) -> None:
     def idle(policy: IdlePolicy) -> dict[str, Decimal]:
         return {key[0]: totals.idle_usd for key, totals in month.report(policy).by("team").items() if totals.idle_usd}
 
     assert idle(IdlePolicy.CENTRAL) == {CENTRAL: Decimal("103.19")}
     assert idle(IdlePolicy.OWNER) == {"vision": Decimal("103.19")}
-    # The pool's, by what its two users had of it: 48 to 36 GPU hours. Who had on-demand GPUs as well pays no more for that.
+    # The pool's idle GPUs are divided by what its two users had of it: 48 to 36 GPU hours. On-demand GPUs in other pools do not count.
     assert idle(IdlePolicy.PROPORTIONAL) == {"vision": Decimal("58.96"), "speech": Decimal("44.22")}
 
 
-def test_the_idle_gpus_of_a_pool_that_nobody_used_are_paid_by_all_or_if_there_is_nobody_centrally() -> None:
+def test_idle_gpus_of_an_unused_pool_are_paid_by_all_teams_or_centrally() -> None:
     month = Month()
     month.node("unused", 0, 2 * HOUR)
     assert [line.key.team for line in month.report(IdlePolicy.PROPORTIONAL).lines] == [CENTRAL]
@@ -94,7 +94,7 @@ def test_the_idle_gpus_of_a_pool_that_nobody_used_are_paid_by_all_or_if_there_is
     assert [line.key.team for line in month.report(IdlePolicy.PROPORTIONAL).lines] == ["vision"]
 
 
-def test_what_no_price_is_known_of_is_listed_and_never_nothing(month: Month) -> None:
+def test_nodes_without_a_known_price_are_listed_and_not_free(month: Month) -> None:
     month.node("new", 0, 3 * HOUR, machine="p9.48xlarge")
     month.node("bare", 0, 2 * HOUR, labels=dict.fromkeys(["node.kubernetes.io/instance-type", "karpenter.sh/capacity-type"], ""))
     month.pod("try", "new", 0, 3 * HOUR, gpus=2, team="vision")
@@ -115,7 +115,7 @@ def test_a_pod_that_is_seen_for_longer_than_its_node_pays_no_more_than_the_node(
 
     report = month.report()
     assert report.by("team")["late",].usd == Decimal("7.64")
-    assert (report.homeless[Owner("late")], report.complete) == (8 * HOUR, False), "an hour more was on a node that nobody saw"
+    assert (report.homeless[Owner("late")], report.complete) == (8 * HOUR, False), "one more hour was on an unseen node"
 
 
 def test_a_pod_that_is_seen_for_minutes_more_than_its_node_takes_no_more_of_it_from_the_others(month: Month) -> None:
@@ -124,13 +124,13 @@ def test_a_pod_that_is_seen_for_minutes_more_than_its_node_takes_no_more_of_it_f
     month.pod("late", "brief", HOUR - 300, HOUR + 300, gpus=8, team="late", project="other")
     report = month.report()
 
-    # 4 GPUs for an hour, and 8 for five minutes of it; the five minutes after are nobody's.
+    # 4 GPUs for an hour, and 8 for five minutes of it. The five minutes after that belong to no team.
     usd = {key[0]: each.usd for key, each in report.by("team").items() if key[0] in {"first", "late"}}
     assert usd == {"first": Decimal("3.82"), "late": Decimal("0.64")}
     assert report.complete
 
 
-def test_gpu_hours_on_a_node_that_nobody_saw_are_told_and_not_priced(month: Month) -> None:
+def test_gpu_hours_on_an_unseen_node_are_reported_without_a_price(month: Month) -> None:
     month.pod("ghost", "nowhere", 0, HOUR, gpus=3, team="vision")
     report = month.report()
 
@@ -139,7 +139,7 @@ def test_gpu_hours_on_a_node_that_nobody_saw_are_told_and_not_priced(month: Mont
     assert report.by("team")["vision",].gpu_hours == 48
 
 
-def test_opencost_is_held_against_the_same_nodes(month: Month) -> None:
+def test_opencost_is_compared_on_the_same_nodes(month: Month) -> None:
     month.seen(Question.OPENCOST, {"node": "spot-1"}, 0, 24 * HOUR, 8.0)
     figure = month.report().opencost
 
@@ -147,7 +147,7 @@ def test_opencost_is_held_against_the_same_nodes(month: Month) -> None:
     assert (figure.nodes, figure.opencost_usd, figure.report_usd) == (1, Decimal("192.00"), Decimal("183.44"))
 
 
-def test_nodes_are_told_apart_by_machine_and_how_they_were_bought() -> None:
+def test_nodes_are_grouped_by_machine_and_capacity_type() -> None:
     month = Month()
     month.node("a", 0, 10 * HOUR)
     month.node("b", 0, 5 * HOUR)

@@ -1,4 +1,4 @@
-"""Commitments: what is reserved is billed whether its nodes are there or not, and a report that does not know it is not complete."""
+"""Commitments: reservations are billed whether their nodes exist or not, and a report without them is incomplete."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def reserved(month: Month, name: str, start: int, end: int, pool: str = "h100", 
 
 @pytest.fixture
 def month() -> Month:
-    """Four reserved p5 for the first 12 of 30 hours, all of them given to one team's pods."""
+    """Four reserved p5 for the first 12 of 30 hours, all allocated to pods of one team."""
     found = Month(hours=30)
     for number in range(4):
         reserved(found, f"h100-{number}", 0, 12 * HOUR)
@@ -34,7 +34,7 @@ def month() -> Month:
     return found
 
 
-def test_what_is_reserved_is_billed_for_the_hours_in_which_its_nodes_are_not_there(month: Month) -> None:
+def test_reservations_are_billed_for_hours_without_their_nodes(month: Month) -> None:
     report = month.report(own=contract_file(commitments=[{**P5, "nodes": 4}]))
 
     # 4 nodes for 30 hours at 55.04; of these 18 hours without any of them.
@@ -48,7 +48,7 @@ def test_what_is_reserved_is_billed_for_the_hours_in_which_its_nodes_are_not_the
     assert dict(words.summary(report))["reserved, and not there"] == "3,962.88 USD for 72.0 node hours, billed all the same"
 
 
-def test_reserved_nodes_of_which_nobody_has_said_a_commitment_leave_the_report_incomplete(month: Month) -> None:
+def test_reserved_nodes_without_a_known_commitment_leave_the_report_incomplete(month: Month) -> None:
     report = month.report()
 
     assert report.node_usd == Decimal("2641.92")
@@ -60,7 +60,7 @@ def test_reserved_nodes_of_which_nobody_has_said_a_commitment_leave_the_report_i
     assert dict(words.summary(report))["nodes"] == "at least 2,641.92 USD"
 
 
-def test_more_reserved_nodes_than_are_committed_are_told(month: Month) -> None:
+def test_reserved_nodes_beyond_the_commitments_are_reported(month: Month) -> None:
     report = month.report(own=contract_file(commitments=[{**P5, "nodes": 3}]))
 
     assert not report.complete
@@ -69,7 +69,7 @@ def test_more_reserved_nodes_than_are_committed_are_told(month: Month) -> None:
 
 
 def test_a_commitment_holds_from_its_start_until_its_end(month: Month) -> None:
-    """It is October 2026. A block of four for the first twelve hours has nothing unused, one from 10:00 to 21:00 nine hours."""
+    """A day of October 2026. A block of four for the first twelve hours has no unused part, one from 10:00 to 21:00 has nine hours."""
     block = contract_file(commitments=[{**P5, "nodes": 4, "start": "2026-10-01T00:00:00Z", "end": "2026-10-01T12:00:00Z"}])
     later = contract_file(commitments=[{**P5, "nodes": 4, "start": "2026-10-01T10:00:00Z", "end": "2026-10-01T21:00:00Z"}])
 
@@ -81,7 +81,7 @@ def test_a_commitment_holds_from_its_start_until_its_end(month: Month) -> None:
 def test_nodes_that_follow_each_other_in_one_reservation_are_no_second_one() -> None:
     month = Month()
     for number in range(24):
-        # Prometheus shows the old node for a step beside the new one.
+        # Prometheus shows the old node for one step in addition to the new one.
         reserved(month, f"h100-{number}", number * HOUR, (number + 1) * HOUR + STEP)
     report = month.report(own=contract_file(commitments=[{**P5, "nodes": 1}]))
 
@@ -89,7 +89,7 @@ def test_nodes_that_follow_each_other_in_one_reservation_are_no_second_one() -> 
     assert report.commitments[0].unused == 0
 
 
-def test_a_committed_machine_whose_price_nobody_knows_is_told_and_not_free() -> None:
+def test_a_committed_machine_without_a_known_price_is_reported_and_not_free() -> None:
     month = Month()
     month.node("spot-1", 0, 24 * HOUR)
     unknown = {"machine": "p5e.48xlarge", "region": "us-east-1", "nodes": 1}
@@ -100,7 +100,7 @@ def test_a_committed_machine_whose_price_nobody_knows_is_told_and_not_free() -> 
 
 
 def test_a_contract_prices_what_is_committed_there_or_not(month: Month) -> None:
-    """By a row of the capacity type, of the pool, and as percent off the list."""
+    """By a row of the capacity type, a row of the pool, and percent off the list price."""
     row = {**P5, "capacity_type": "reserved", "usd_per_hour": "30"}
     commitments = [{**P5, "nodes": 4}]
     by_row = contract_file(prices=[row], commitments=commitments)
@@ -116,7 +116,7 @@ def test_a_contract_prices_what_is_committed_there_or_not(month: Month) -> None:
     "policy,payer",
     [(IdlePolicy.CENTRAL, CENTRAL), (IdlePolicy.OWNER, "speech"), (IdlePolicy.PROPORTIONAL, "vision")],
 )
-def test_what_is_unused_is_paid_by_whom_the_policy_names(policy: IdlePolicy, payer: str) -> None:
+def test_the_policys_payer_pays_for_unused_commitments(policy: IdlePolicy, payer: str) -> None:
     month = Month()
     reserved(month, "h100-0", 0, HOUR, **{"flexspot.dev/team": "speech"})
     month.pod("train", "h100-0", 0, HOUR, gpus=8, team="vision")
@@ -144,10 +144,10 @@ COMMITMENTS = st.lists(
 @pytest.mark.slow
 @settings(max_examples=60)
 @given(nodes=NODES, wanted=COMMITMENTS, policy=st.sampled_from(IdlePolicy), slice_hours=st.integers(1, 9))
-def test_any_month_comes_to_what_counting_it_minute_by_minute_comes_to(
+def test_any_month_agrees_with_counting_minute_by_minute(
     nodes: list[tuple[int, int, str]], wanted: list[tuple[int, str | None, int, int]], policy: IdlePolicy, slice_hours: int
 ) -> None:
-    """Each minute by itself: nodes that are there, and for each commitment, those of its pool first, what is missing."""
+    """Counts each minute separately: existing nodes, and for each commitment, those of its pool first, the missing ones."""
     month = Month(hours=9)
     rows: list[dict[str, Any]] = []
     for number, (start, minutes, pool) in enumerate(nodes):

@@ -1,4 +1,4 @@
-"""What is told twice, or of two things under one name: counted once, or told, and never a complete report."""
+"""Objects that are reported twice, or share one name: counted once, or reported with an incomplete report."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from flexspot.infra.cli.money import chargeback_tables as words
 TEAM = label_of("flexspot.dev/team")
 
 
-def test_one_node_name_in_two_clusters_is_told_and_the_report_is_not_complete() -> None:
-    """In each a node of the same name: a p4d on Spot with a day of work, and a small one."""
+def test_one_node_name_in_two_clusters_is_reported_and_the_report_is_incomplete() -> None:
+    """Each cluster has a node of the same name: a p4d on Spot with a day of work, and a small one."""
     month = Month()
     month.node("ip-10-0-0-7", 0, 24 * HOUR)
     month.pod("train", "ip-10-0-0-7", 0, 24 * HOUR, gpus=8)
@@ -31,7 +31,7 @@ def test_one_node_name_in_two_clusters_is_told_and_the_report_is_not_complete() 
     assert any("ip-10-0-0-7 means two different objects for 24.0 hours" in each and "--match" in each for each in words.warnings(report))
 
 
-def test_two_machines_of_one_kind_and_name_are_told_by_their_ids() -> None:
+def test_two_machines_of_one_kind_and_name_are_distinguished_by_their_ids() -> None:
     month = Month()
     month.node("node-1", 0, 24 * HOUR)
     for uuid in ("a", "b"):
@@ -41,7 +41,7 @@ def test_two_machines_of_one_kind_and_name_are_told_by_their_ids() -> None:
     assert month.report().doubled == {"node node-1": 24 * HOUR, "node node-2": 24 * HOUR}
 
 
-def test_a_namespace_that_is_two_teams_at_once_is_told() -> None:
+def test_a_namespace_of_two_teams_at_once_is_reported() -> None:
     month = Month()
     month.node("node-1", 0, 24 * HOUR)
     for team in ("vision", "speech"):
@@ -51,7 +51,7 @@ def test_a_namespace_that_is_two_teams_at_once_is_told() -> None:
 
 
 def test_a_node_whose_name_or_labels_change_is_one_thing_after_the_other() -> None:
-    """Prometheus repeats the last sample of what vanished for five minutes."""
+    """Prometheus repeats the last sample of a vanished object for five minutes."""
     month = Month()
     month.node("node-1", 0, 6 * HOUR + 300)
     month.node("node-1", 6 * HOUR, 12 * HOUR, machine="g6.xlarge")
@@ -61,7 +61,7 @@ def test_a_node_whose_name_or_labels_change_is_one_thing_after_the_other() -> No
 
 
 def test_an_exporter_that_shows_no_labels_does_not_hide_what_another_shows() -> None:
-    """A second kube-state-metrics, without the argument, tells of the same node and pod: it knows nothing, and contradicts nobody."""
+    """A second kube-state-metrics, without the argument, reports the same node and pod. It has no labels, which is not a contradiction."""
     month = Month()
     month.seen(Question.NODE_LABELS, {"node": "node-1", "job": "theirs"}, 0, 24 * HOUR)
     month.node("node-1", 0, 24 * HOUR)
@@ -74,8 +74,11 @@ def test_an_exporter_that_shows_no_labels_does_not_hide_what_another_shows() -> 
     assert report.by("team")["vision",].usd == (Decimal("7.6435") * 24).quantize(Decimal("0.01"))
 
 
-def test_gpus_are_summed_over_containers_and_never_over_who_tells_of_them() -> None:
-    """Two jobs that scrape one exporter have the same instance: the container tells requests apart, and of each the greatest counts."""
+def test_gpus_are_summed_over_containers_and_never_over_exporters() -> None:
+    """Two jobs that scrape one exporter have the same instance.
+
+    The container distinguishes requests, and the greatest value of each counts.
+    """
     asked = {each.question: each.expression for each in queries()}
 
     for_each = "uid, namespace, exported_namespace, pod, exported_pod, node, exported_node, resource"

@@ -1,4 +1,4 @@
-"""Months and their clocks, the questions to Prometheus, and the costs that people give."""
+"""Months and their clocks, the queries to Prometheus, and the costs that users add."""
 
 from __future__ import annotations
 
@@ -42,18 +42,18 @@ def test_moments_are_of_the_time_zone_unless_they_say_so() -> None:
 @pytest.mark.parametrize(
     "month,timezone", [("2026-13", "UTC"), ("October", "UTC"), ("0001-01", "UTC"), ("2026-10", "Mars/Base"), ("2026-10", "../x")]
 )
-def test_what_is_no_month_or_time_zone_is_refused_with_what_is(month: str, timezone: str) -> None:
+def test_an_invalid_month_or_time_zone_is_refused_with_what_is_allowed(month: str, timezone: str) -> None:
     with pytest.raises(PeriodError, match="write"):
         month_period(month, timezone)
 
 
 @pytest.mark.parametrize("start,end", [("2026-10-02", "2026-10-01"), ("yesterday", "2026-10-01")])
-def test_what_is_no_period_is_refused(start: str, end: str) -> None:
+def test_an_invalid_period_is_refused(start: str, end: str) -> None:
     with pytest.raises(PeriodError):
         period_between(start, end, "UTC")
 
 
-def test_a_month_is_counted_until_now_and_one_that_has_not_begun_is_refused() -> None:
+def test_a_month_is_counted_until_now_and_a_future_one_is_refused() -> None:
     period = Period(100, 200, "2026-10", "UTC")
 
     assert period.until(150).end == 150
@@ -75,7 +75,7 @@ def test_every_question_is_promql(match: str) -> None:
 def test_questions_keep_clear_of_the_known_traps() -> None:
     text = {each.question: each.expression for each in queries()}
 
-    # Amounts are summed, of pods that have not ended; DCGM's series have no node; a label of a Job's own pod is not the exporter's.
+    # Amounts are summed over pods that have not ended. DCGM's series have no node. A label of a Job's own pod is not the exporter's.
     assert "count" not in " ".join(text.values())
     assert 'kube_pod_status_phase{phase=~"Pending|Running"} == 1' in text[Question.ALLOCATIONS]
     assert "node" not in text[Question.UTILISATION]

@@ -1,4 +1,4 @@
-"""From samples to sums: what was missing, late, doubled, restarted, partitioned or deleted on the way."""
+"""Sums from samples that were missing, late, duplicated, restarted, partitioned or deleted."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ A100 = machines_of(Vendor.AWS)["p4d.24xlarge"]
 
 
 def hours(month: Month, missing: Iterable[tuple[int, int]] = ()) -> dict[str, float]:
-    """Allocated GPU hours by team."""
+    """Return the allocated GPU hours by team."""
     found: dict[str, float] = {}
     for book in month.books(missing=missing).nodes.values():
         for owner, use in book.uses.items():
@@ -48,7 +48,7 @@ def test_sums_do_not_depend_on_how_the_month_is_sliced() -> None:
             assert (use.measured, round(use.used, 3)) == (book.uses[owner].measured, round(book.uses[owner].used, 3))
 
 
-def test_a_few_missing_samples_are_as_the_one_before_and_many_are_a_gap_that_is_told() -> None:
+def test_a_few_missing_samples_equal_the_last_one_and_many_are_a_reported_gap() -> None:
     month = Month()
     month.node("n1", 0, 24 * HOUR)
     month.pod("a", "n1", 0, 24 * HOUR, gpus=1)
@@ -67,7 +67,7 @@ def test_neuron_devices_are_charged_as_gpus_are() -> None:
     month = Month()
     month.node("t1", 0, 10 * HOUR, 16, resource=NEURON.series_value, machine="trn1.32xlarge")
     month.pod("a", "t1", 0, 10 * HOUR, gpus=8, resource=NEURON.series_value)
-    # Its plugin has not told yet what it offers; its machine is known.
+    # Its plugin has not reported its resources yet, but its machine is known.
     month.node("t2", 0, HOUR, 0, machine="trn1.32xlarge")
 
     assert hours(month) == {"vision": 80}
@@ -129,12 +129,12 @@ def test_labels_that_come_late_hold_from_the_beginning_and_changed_ones_from_the
     assert hours(month) == {"first": 4, "second": 6}
 
 
-def test_team_and_environment_are_the_namespaces_whatever_a_pod_says_of_itself() -> None:
+def test_team_and_environment_are_the_namespaces_whatever_the_pods_labels() -> None:
     team, environment, project = (label_of(f"flexspot.dev/{name}") for name in ("team", "environment", "project"))
     pod = {team: "beta", environment: "prod", project: "speech"}
 
     assert owner_of(pod, {team: "alpha", environment: "dev"}, "dev") == Owner("alpha", "speech", environment="dev")
-    assert owner_of(pod, {}, "dev") == Owner("beta", "speech", environment="prod"), "a namespace of nobody"
+    assert owner_of(pod, {}, "dev") == Owner("beta", "speech", environment="prod"), "a namespace without a team"
 
 
 def test_a_pod_without_a_team_is_that_of_its_namespace() -> None:
@@ -166,7 +166,7 @@ def test_used_hours_are_what_dcgm_saw_of_allocated_gpus_and_never_more() -> None
     assert (use.allocated, use.measured, use.used) == (20 * HOUR, 10 * HOUR, (4 * 1.5 + 1 * 2) * HOUR)
 
 
-def test_what_was_used_goes_to_whom_the_pod_was_at_the_time() -> None:
+def test_use_belongs_to_the_pods_owner_at_the_time() -> None:
     month = Month()
     month.node("n1", 0, 24 * HOUR)
     month.pod("a", "n1", HOUR, 5 * HOUR, gpus=1, team="")
@@ -220,7 +220,7 @@ def test_lost_work_survives_restarts_of_its_counters() -> None:
     month.node("n1", 0, 24 * HOUR)
     month.pod("a", "n1", 0, 10 * HOUR, gpus=2)
     pod = {"namespace": "ns-vision", "pod": "a"}
-    # A step takes two minutes. The container starts again twice, and does 40 and then 25 steps a second time.
+    # A step takes two minutes. The container restarts twice, and repeats 40 and then 25 steps.
     month.series[Question.STEPS] = [(pod, minute * 60, minute * 60 + 60, minute // 2) for minute in range(60)]
     for start, end, lost, interruptions in ((1, 2, 0, 0), (2, 4, 40, 1), (5, 6, 0, 0), (6, 8, 25, 1)):
         month.seen(Question.LOST_STEPS, pod, start * HOUR, end * HOUR, lost)
@@ -232,11 +232,11 @@ def test_lost_work_survives_restarts_of_its_counters() -> None:
 
     lost = next(iter(books.lost.values()))
     assert (lost.interruptions, lost.steps, lost.gpu_seconds) == (2, 65, 65 * 120 * 2)
-    # What was counted before the month is not the month's.
+    # Counts from before the month are not part of it.
     assert books.evictions == {("vision", "Preempted"): 5}
 
 
-def test_steps_whose_pace_is_not_known_are_told_as_steps() -> None:
+def test_lost_steps_of_unknown_duration_are_reported_as_steps() -> None:
     month = Month()
     month.node("n1", 0, 24 * HOUR)
     month.pod("a", "n1", 0, 10 * HOUR, gpus=2)
@@ -246,7 +246,7 @@ def test_steps_whose_pace_is_not_known_are_told_as_steps() -> None:
     assert (lost.steps, lost.gpu_seconds, lost.of_unknown_pace) == (9, 0, 9)
 
 
-def test_labels_that_kube_state_metrics_was_not_told_to_show_are_told_with_the_remedy() -> None:
+def test_labels_that_kube_state_metrics_does_not_show_are_reported_with_the_remedy() -> None:
     month = Month()
     month.seen(Question.NODES, {"node": "n1"}, 0, HOUR)
     notes = month.books().notes
@@ -273,7 +273,7 @@ def test_how_a_node_was_bought_is_read_off_the_labels_of_its_cloud(labels: dict[
     assert node_facts({label_of(key): value for key, value in labels.items()}).bought_as == bought
 
 
-def test_samples_that_are_no_numbers_count_for_nothing_and_are_told() -> None:
+def test_samples_that_are_not_numbers_are_ignored_and_reported() -> None:
     matrix = read_matrix(
         cast("object", [{"metric": {"node": "n1"}, "values": [[0, "1"], [60.0, "NaN"], [120, "+Inf"]]}, {"metric": {}, "values": []}])
     )

@@ -1,4 +1,4 @@
-"""What to commit to, held against somebody who pays for every number of machines hour by hour."""
+"""Advice on commitments, compared with calculating the cost of every number of machines hour by hour."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LEAST = 14 * 24
 
 
 def history(used: list[Fraction] | list[int], kind: MachineKind = P4D, *, without: range = range(0)) -> MachineHours:
-    """A history of one kind; `without` are the numbers of hours in which nobody looked."""
+    """Return a history of one kind. `without` are the numbers of hours without samples."""
     nodes = {START + number * HOUR: Fraction(each) for number, each in enumerate(used) if number not in without}
     return MachineHours(tuple(nodes), {kind: nodes})
 
@@ -39,7 +39,7 @@ def only(advice: CommitmentAdvice) -> MachineAdvice:
 
 
 def month_usd(used: list[Fraction], nodes: int, committed: Decimal, on_demand: Decimal) -> Fraction:
-    """Hour by hour: every committed machine at its price, every one above at the other; as many hours as a month has."""
+    """Return the cost hour by hour: committed machines at their price, others at the on-demand price, scaled to a month's hours."""
     paid = Fraction(0)
     for each in used:
         paid += nodes * Fraction(committed)
@@ -71,8 +71,8 @@ def test_the_advised_number_is_the_cheapest_of_all_that_there_are(pattern: list[
 
 @pytest.mark.slow
 @given(WEEKS, st.integers(1, 99))
-def test_use_that_goes_on_for_the_told_months_pays_for_the_commitment_to_the_cent(pattern: list[Fraction], percent: int) -> None:
-    """On demand for so many months what the commitment covers costs as much as the commitment over its whole term, used or not."""
+def test_use_for_the_reported_months_pays_for_the_commitment_to_the_cent(pattern: list[Fraction], percent: int) -> None:
+    """On-demand cost of the covered use, for this number of months, equals the cost of the commitment over its whole term."""
     used = (pattern * LEAST)[:LEAST]
     machine = only(advised(history(used), Terms(3, None, Decimal(percent), Decimal(10))))
     if machine.best is None or not machine.best.nodes:
@@ -87,7 +87,7 @@ def test_use_that_goes_on_for_the_told_months_pays_for_the_commitment_to_the_cen
 
 @pytest.mark.slow
 @given(WEEKS)
-def test_just_below_the_told_price_a_machine_pays_and_at_it_it_does_not(pattern: list[Fraction]) -> None:
+def test_just_below_the_reported_price_a_machine_pays_and_at_it_it_does_not(pattern: list[Fraction]) -> None:
     used = (pattern * LEAST)[:LEAST]
     unknown = only(advised(history(used), Terms(on_demand_usd_per_hour=Decimal(10))))
     assert unknown.best is None
@@ -103,7 +103,7 @@ def test_just_below_the_told_price_a_machine_pays_and_at_it_it_does_not(pattern:
         assert above.nodes < node <= below.nodes
 
 
-def test_a_price_that_nobody_knows_is_told_and_is_not_a_no() -> None:
+def test_an_unknown_price_is_reported_and_is_not_a_no() -> None:
     machine = only(advised(history([3] * LEAST), Terms()))
 
     assert machine.unknown == ("the price of a commitment for p4d.24xlarge in us-east-1",)
@@ -146,7 +146,7 @@ def test_a_history_of_less_than_two_weeks_is_no_advice() -> None:
 
 
 @pytest.mark.parametrize("gone,refused,weak", [(50, False, False), (51, False, True), (250, False, True), (251, True, False)])
-def test_gaps_are_told_from_a_twentieth_on_and_above_a_quarter_nothing_is_advised(gone: int, refused: bool, weak: bool) -> None:  # noqa: FBT001
+def test_gaps_are_reported_from_a_twentieth_on_and_above_a_quarter_nothing_is_advised(gone: int, refused: bool, weak: bool) -> None:  # noqa: FBT001
     reach = advised(history([2] * 1000, without=range(100, 100 + gone)), TERMS).reach
 
     assert (reach.hours, reach.missing) == (1000 - gone, gone)
@@ -161,7 +161,7 @@ def test_gaps_are_told_from_a_twentieth_on_and_above_a_quarter_nothing_is_advise
         replace(P4D, machine="(unknown)"),
     ],
 )
-def test_what_cannot_be_committed_to_is_told_apart_and_is_in_no_number(other: MachineKind) -> None:
+def test_machines_that_cannot_be_committed_to_are_listed_separately(other: MachineKind) -> None:
     found = history([2] * LEAST)
     found.nodes[other] = dict.fromkeys(found.hours, Fraction(5))
     advice = advised(found, TERMS)

@@ -1,4 +1,4 @@
-"""Credits: less to pay, by those who pay for what the credit is for, to the cent, in lines of their own and in no other sum."""
+"""Credits reduce payments for the nodes they cover, to the cent. They are separate lines and in no other sum."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def report_of(month: Month, granted: list[Credit], idle: IdlePolicy = IdlePolicy
 
 @pytest.fixture
 def month() -> Month:
-    """Ten hours of a Spot node (8 an hour), of which a half is idle, and of one on demand (20 an hour)."""
+    """Ten hours of a Spot node (8 an hour), half of it idle, and of an on-demand node (20 an hour)."""
     found = Month(hours=10)
     found.node("spot-1", 0, 10 * HOUR)
     found.node("od-1", 0, 10 * HOUR, bought="on-demand", pool="a100-on-demand")
@@ -64,7 +64,7 @@ def by_team(report: Report, number: int = 0) -> dict[str, Decimal]:
 def test_a_credit_takes_from_each_by_what_each_pays_and_changes_no_other_sum(month: Month) -> None:
     report = report_of(month, [credit("100.00")])
 
-    # 40 and 40 of Spot, had and idle, and 200 on demand.
+    # 40 and 40 of Spot, allocated and idle, and 200 on demand.
     assert by_team(report) == {"vision": Decimal("14.28"), CENTRAL: Decimal("14.29"), "speech": Decimal("71.43")}
     assert (report.node_usd, report.total.usd, report.credit_usd, report.paid_usd) == (280, 280, 100, 180)
     assert report.lines == report_of(month, []).lines
@@ -83,14 +83,14 @@ def test_a_credit_is_for_what_it_covers_while_it_holds_and_no_more_than_that(mon
 def test_programs_and_spreadsheets_have_credits_in_lines_of_their_own(month: Month) -> None:
     report = report_of(month, [credit("12.34", capacity_types=["on-demand"])])
 
-    [told] = report_data(report)["credits"]
-    assert (told["used_usd"], told["lines"]) == ("12.34", [{"team": "speech", "project": "asr", "usd": "12.34"}])
+    [credit_data] = report_data(report)["credits"]
+    assert (credit_data["used_usd"], credit_data["lines"]) == ("12.34", [{"team": "speech", "project": "asr", "usd": "12.34"}])
     rows = list(csv.DictReader(io.StringIO(report_csv(report))))
     assert sum((Decimal(row["total_usd"]) for row in rows), Decimal(0)) == report.paid_usd
     assert [row["team"] for row in rows if row["kind"] == "credit"] == ["speech"]
 
 
-def test_what_is_reserved_and_not_there_is_covered_while_the_credit_holds() -> None:
+def test_missing_reserved_nodes_are_covered_while_the_credit_is_valid() -> None:
     own = contract_file(commitments=[{"machine": "p5.48xlarge", "region": "us-east-1", "nodes": 1}])
     month, granted = Month(hours=10), [credit("1000.00", start=at(9))]
     month.node("spot-1", 0, HOUR)
@@ -108,7 +108,7 @@ def test_books_that_are_not_cut_where_a_credit_begins_are_refused(month: Month) 
 
 
 @pytest.mark.parametrize(
-    "text,told",
+    "text,problem",
     [
         ("{name: a, usd: '1.005', cloud: aws, source: the console of today}", "2 decimal places"),
         ("{name: a, usd: '-1', cloud: aws, source: the console of today}", "greater than 0"),
@@ -121,10 +121,10 @@ def test_books_that_are_not_cut_where_a_credit_begins_are_refused(month: Month) 
         ),
     ],
 )
-def test_a_credit_that_cannot_be_is_refused_with_words(tmp_path: Path, text: str, told: str) -> None:
+def test_an_impossible_credit_is_refused(tmp_path: Path, text: str, problem: str) -> None:
     file = tmp_path / "credits.yaml"
     file.write_text(f"credits:\n  - {text}\n")
-    with pytest.raises(DataFileError, match=told):
+    with pytest.raises(DataFileError, match=problem):
         read_credits(file)
 
 
@@ -147,12 +147,12 @@ PODS = st.lists(st.tuples(st.sampled_from(["vision", "speech"]), st.integers(0, 
 @pytest.mark.slow
 @settings(max_examples=50, deadline=None)
 @given(wanted=CREDITS, nodes=NODES, pods=PODS)
-def test_any_credits_take_what_going_through_the_minutes_takes(
+def test_any_credits_agree_with_counting_minute_by_minute(
     wanted: list[tuple[int, tuple[str, ...], int, int]],
     nodes: list[tuple[str, int, int]],
     pods: list[tuple[str, int, int, int]],
 ) -> None:
-    """Each minute by itself: what is left to pay of it, by how it was bought and by whom; each credit takes of all of these one part."""
+    """Counts each minute separately: the unpaid amount by capacity type and team. Each credit takes the same part of all of these."""
     month = Month(hours=9)
     owed: defaultdict[tuple[int, str, str], Fraction] = defaultdict(Fraction)
     for number, (bought, start, lasts) in enumerate(nodes):
@@ -183,7 +183,7 @@ def test_any_credits_take_what_going_through_the_minutes_takes(
             taken[key[2]] += owed[key] * part
             owed[key] -= owed[key] * part
         assert found.usd == sum(found.lines.values(), Decimal(0)) <= found.credit.usd
-        # What is owed is rounded to cents line by line before a credit takes from it.
+        # Amounts are rounded to cents line by line before a credit is applied.
         assert abs(Fraction(found.usd) * 100 - whole * part) <= len(report.charges)
         teams = {team for team, _ in found.lines}
         for team in teams | set(taken):

@@ -1,4 +1,4 @@
-"""A month of thousands of pods at its worst: every dollar is where an allocation of the test's own has it."""
+"""A worst-case month of thousands of pods: every dollar is where the test's own allocation has it."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ CENT = Decimal("0.01")
 DAY = 24 * 60
 
 pytestmark = pytest.mark.nightly(
-    held_by="test_a_small_month_comes_to_what_it_comes_to_by_hand, "
-    "test_any_month_comes_to_what_going_through_its_hours_comes_to_and_every_line_is_paid, "
-    "test_any_month_comes_to_what_counting_it_minute_by_minute_comes_to, "
-    "test_idle_gpus_are_paid_by_whom_the_policy_names, test_what_is_not_shown_one_by_one_is_summed_and_idle_gpus_are_apart"
+    held_by="test_a_small_month_agrees_with_a_calculation_by_hand, "
+    "test_any_month_agrees_with_counting_hour_by_hour_and_every_line_is_paid, "
+    "test_any_month_agrees_with_counting_minute_by_minute, "
+    "test_the_policys_payer_pays_for_idle_gpus, test_consumers_not_shown_are_summed_and_idle_gpus_are_separate"
 )
 
 
@@ -49,7 +49,7 @@ def prices(cloud: Vendor) -> PriceBook:
 
 
 def reports_of(month: HostileMonth, slice_minutes: int = DAY) -> dict[IdlePolicy, Report]:
-    """By who pays for idle GPUs."""
+    """Return a report for each policy for idle GPUs."""
     period = month_period("2026-03", "Europe/Berlin")
     ledger = Ledger(period, MINUTE)
     for each in answers(month, slice_minutes):
@@ -61,13 +61,13 @@ def reports_of(month: HostileMonth, slice_minutes: int = DAY) -> dict[IdlePolicy
 
 @cache
 def played() -> tuple[HostileMonth, WorkedOut, dict[IdlePolicy, Report]]:
-    """A month, what it comes to minute by minute, and what the reports say. No fixture: what a fixture does is traced for coverage."""
+    """Return a month, its cost counted minute by minute, and its reports. Not a fixture, because fixtures are traced for coverage."""
     month = hostile_month(PODS)
     return month, worked_out(month), reports_of(month)
 
 
 def other_than(said: dict[Line, Decimal], worked: dict[Line, Decimal]) -> dict[Line, tuple[Decimal, Decimal]]:
-    """What is a cent or more off."""
+    """Return the amounts that differ by a cent or more."""
     pairs = {key: (said.get(key, Decimal(0)), worked.get(key, Decimal(0))) for key in said.keys() | worked.keys()}
     return {key: pair for key, pair in pairs.items() if abs(pair[0] - pair[1]) > CENT}
 
@@ -81,7 +81,7 @@ def test_the_month_costs_what_its_minutes_cost_whoever_pays_for_idle_gpus() -> N
         assert report.total.saved_usd == sum(expected.saved.values(), Decimal(0)).quantize(CENT)
 
 
-def test_every_line_is_to_the_cent_what_was_had_and_what_was_saved_by_it() -> None:
+def test_allocated_cost_and_savings_of_every_line_are_right_to_the_cent() -> None:
     _, expected, reports = played()
     lines = {(each.key.team, each.key.capacity_type, each.key.pool): each.totals for each in reports[IdlePolicy.CENTRAL].lines}
 
@@ -92,7 +92,7 @@ def test_every_line_is_to_the_cent_what_was_had_and_what_was_saved_by_it() -> No
     assert NO_TEAM in hours
 
 
-def test_idle_gpus_are_to_the_cent_whose_the_policy_says() -> None:
+def test_idle_gpus_are_charged_to_the_policys_payer_to_the_cent() -> None:
     _, expected, reports = played()
 
     def idle(policy: IdlePolicy) -> dict[Line, Decimal]:
@@ -109,7 +109,7 @@ def test_idle_gpus_are_to_the_cent_whose_the_policy_says() -> None:
     assert other_than(idle(IdlePolicy.PROPORTIONAL), parts) == {}
 
 
-def test_what_is_not_known_is_told_and_in_no_sum() -> None:
+def test_unknown_amounts_are_reported_and_in_no_sum() -> None:
     month, expected, reports = played()
     report = reports[IdlePolicy.CENTRAL]
 
@@ -119,7 +119,7 @@ def test_what_is_not_known_is_told_and_in_no_sum() -> None:
         "(unknown) price of p4d.24xlarge in us-east-1",
     }
     there = {each.name for each in (*month.nodes, *month.pods) if each.start < month.outage and each.end > month.unseen.stop}
-    assert {each.name.rpartition("/")[2].removeprefix("node ") for each in report.gaps} == there, "half an hour in which nobody looked"
+    assert {each.name.rpartition("/")[2].removeprefix("node ") for each in report.gaps} == there, "half an hour without samples"
     assert not report.complete
-    assert (report.homeless, report.doubled) == ({}, {}), "a pod that is seen for minutes more than its node is nothing to tell"
+    assert (report.homeless, report.doubled) == ({}, {}), "a pod that is seen for some minutes longer than its node is not reported"
     assert (report.period.end - report.period.start) // HOUR == 31 * 24 - 1

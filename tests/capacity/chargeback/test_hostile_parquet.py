@@ -1,4 +1,4 @@
-"""Parquet that is cut, damaged or meant to harm: it is refused with a reason, before it fills the memory."""
+"""Truncated, damaged or malicious Parquet is refused with a reason before it fills the memory."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ NEEDED += ["line_item_currency_code", "line_item_usage_start_date", "product_reg
 
 
 def small(count: int = 1, **values: str) -> pa.Table:
-    """The columns that say something."""
+    """Return the columns with content."""
     row = cur_row(product='{"group": "a"}', **values)
     return export_table([row]).select(NEEDED).take(pa.array([0] * count))
 
@@ -50,10 +50,10 @@ def refused(folder: Path, content: bytes | pa.Table, name: str = "bill", **layou
         path.write_bytes(content)
     else:
         parquet_file(path, content, **layout)
-    with pytest.raises(BillError) as told:
+    with pytest.raises(BillError) as refused_file:
         list(read_bill(path, {}))
-    assert "\n" not in str(told.value)
-    return str(told.value)
+    assert "\n" not in str(refused_file.value)
+    return str(refused_file.value)
 
 
 @pytest.mark.parametrize("kept", [4, 8, 11, 12, 300, -1, -4, -8, -200])
@@ -66,7 +66,7 @@ def test_a_file_whose_footer_is_encrypted_is_refused(tmp_path: Path, whole: byte
 
 
 @pytest.mark.parametrize("length", [2**24 + 1, 2**31, 2**32 - 1])
-def test_a_footer_that_is_none_or_longer_than_its_file_is_refused(tmp_path: Path, length: int) -> None:
+def test_an_invalid_footer_or_one_longer_than_its_file_is_refused(tmp_path: Path, length: int) -> None:
     footer = bytes(length) if length < 2**25 else b"\xff" * 40
 
     assert "it is not readable Parquet" in refused(tmp_path, b"PAR1" + footer + length.to_bytes(4, "little") + b"PAR1")
@@ -92,7 +92,7 @@ def test_changed_bytes_are_read_or_refused_and_nothing_else(tmp_path: Path, whol
 
 
 def test_a_value_counts_as_a_byte_at_least(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # No more than its own size.
+    # At most its own size.
     monkeypatch.setattr(parquet, "most_unpacked", int)
 
     assert "200 times its size" in refused(tmp_path, pa.table(dict.fromkeys(NEEDED[:8], pa.nulls(1_500, pa.string()))))
@@ -105,12 +105,12 @@ def test_one_long_text_for_every_row_takes_no_more_memory_than_is_allowed(tmp_pa
     long = small(count).set_column(1, NEEDED[1], text)
 
     assert "what follows needs more than 512 MiB of memory" in refused(tmp_path, long, store_schema=False)
-    # The limit is lifted again.
+    # The limit is removed again.
     assert len(list(read_bill(parquet_file(tmp_path / "fine", small()), {}))) == 1
 
 
 def varint(number: int, length: int) -> bytes:
-    """A number as Thrift writes it in a footer, of so many bytes."""
+    """Return a number as Thrift writes it in a footer, in this number of bytes."""
     return bytes((number << 1) >> 7 * place & 127 | 128 * (place < length - 1) for place in range(length))
 
 

@@ -1,4 +1,4 @@
-"""How many machines ran, hour by hour: out of Prometheus, and out of files."""
+"""Number of running machines by hour, from Prometheus and from files."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_nodes_are_counted_by_the_clock_hour_by_machine_and_by_how_they_were_bou
     assert found.notes == []
 
 
-def test_an_hour_in_which_nobody_looked_for_a_while_is_missing_and_not_an_hour_without_nodes() -> None:
+def test_an_hour_with_a_gap_in_the_samples_is_missing_and_not_without_nodes() -> None:
     month = Month(hours=6)
     month.node("steady", 0, 6 * HOUR, bought="on-demand")
     found = read(month, missing=((2 * HOUR + 60, 2 * HOUR + 1800), (4 * HOUR, 4 * HOUR + 240)))
@@ -59,7 +59,7 @@ def test_an_hour_in_which_nobody_looked_for_a_while_is_missing_and_not_an_hour_w
     assert found.of(P4D) == [1] * 5
 
 
-def test_nodes_without_a_label_of_their_machine_are_told_with_what_shows_it() -> None:
+def test_nodes_without_a_machine_label_are_reported_with_the_remedy() -> None:
     month = Month(hours=1)
     month.seen(next(iter(node_queries())).question, {"node": "bare", "provider_id": "x"}, 0, HOUR)
     found = read(month)
@@ -74,7 +74,7 @@ MINUTES = st.integers(0, 6 * 60)
 @pytest.mark.slow
 @settings(deadline=None, max_examples=60)
 @given(st.lists(st.tuples(MINUTES, MINUTES, st.booleans()), max_size=7), st.sampled_from([HOUR, 5400, 24 * HOUR]))
-def test_the_count_is_that_of_somebody_who_goes_through_the_minutes(spans: list[tuple[int, int, bool]], slice_seconds: int) -> None:
+def test_the_count_agrees_with_counting_minute_by_minute(spans: list[tuple[int, int, bool]], slice_seconds: int) -> None:
     month = Month(hours=6)
     month.node("always", 0, 6 * HOUR, machine="m6i.large", bought="on-demand")
     minutes: defaultdict[tuple[int, bool], int] = defaultdict(int)
@@ -115,7 +115,7 @@ def test_files_of_two_months_are_one_history_and_hours_are_in_utc_where_they_say
     (tmp_path / "b.csv").write_text(HEADER + "\n".join(more))
     found = read_machine_hours([tmp_path / "b.csv", tmp_path / "a.csv"])
 
-    assert found.of(P4D) == [2, 0, Fraction(5, 2)], "an hour that a row of Spot names was looked at"
+    assert found.of(P4D) == [2, 0, Fraction(5, 2)], "an hour with a row for Spot was observed"
     assert found.missing == 0
 
 
@@ -136,7 +136,7 @@ def test_files_of_two_months_are_one_history_and_hours_are_in_utc_where_they_say
         (HEADER + '"2026\n', "line"),
     ],
 )
-def test_a_file_that_cannot_be_used_is_told_by_its_line(text: str, problem: str, tmp_path: Path) -> None:
+def test_an_unusable_file_is_reported_with_its_line(text: str, problem: str, tmp_path: Path) -> None:
     (tmp_path / "hours.csv").write_text(text)
 
     with pytest.raises(ExplainedError, match=problem):

@@ -1,4 +1,4 @@
-"""Bills in Parquet, by the columns and types that AWS and BigQuery write: they say what CSV says, to the cent and to the byte."""
+"""Bills in Parquet, with the columns and types that AWS and BigQuery write. They agree with CSV, to the cent and to the byte."""
 
 from __future__ import annotations
 
@@ -213,8 +213,8 @@ def _deep(depth: int) -> pa.Array:
     return pa.array([None], kind)
 
 
-@pytest.mark.parametrize("change, told", CHANGES)
-def test_what_cannot_be_used_is_told_with_its_column_or_row(tmp_path: Path, change: Callable[[pa.Table], pa.Table], told: str) -> None:
+@pytest.mark.parametrize("change, problem", CHANGES)
+def test_unusable_parquet_is_refused_with_the_column_or_row(tmp_path: Path, change: Callable[[pa.Table], pa.Table], problem: str) -> None:
     path = parquet_file(tmp_path / "bill", change(export_table([cur_row(product_region_code="")])))
-    with pytest.raises(BillError, match=re.escape(told)):
+    with pytest.raises(BillError, match=re.escape(problem)):
         read(path)

@@ -1,4 +1,4 @@
-"""A report and a bill: every difference has a reason or is told as unexplained, and all sum to the bill."""
+"""Reconciliation of a report with a bill: every difference has a reason or is listed as unexplained, and all sum to the bill."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_the_same_hours_at_another_price_differ_in_price(tmp_path: Path) -> None
 
 
 def test_what_is_billed_before_a_node_registers_is_explained_and_no_more_than_that(tmp_path: Path) -> None:
-    # Three nodes explain half an hour; of the two hours more one and a half stay.
+    # Three nodes explain half an hour. Of the two additional hours one and a half remain unexplained.
     found = compared(tmp_path, [node(usd="50.00", hours=100, nodes=3)], table([cur_row(usage_amount="102", unblended_cost="51")]))
 
     assert why(found) == {Reason.START: "0.25", Reason.MORE_HOURS: "0.75"}
@@ -129,7 +129,7 @@ def test_a_reserved_instance_and_a_plan_pay_for_hours_by_their_fees(tmp_path: Pa
     }
 
 
-def test_discounts_are_told_once_whether_they_are_columns_or_rows(tmp_path: Path) -> None:
+def test_discounts_are_counted_once_whether_they_are_columns_or_rows(tmp_path: Path) -> None:
     as_column = [cur_row(usage_amount="100", unblended_cost="50", line_item_net_unblended_cost="45")]
     both = [*as_column, cur_row(line_item_type="EdpDiscount", unblended_cost="-5", line_item_net_unblended_cost="0")]
     as_row = [cur_row(usage_amount="100", unblended_cost="50"), cur_row(line_item_type="EdpDiscount", unblended_cost="-5")]
@@ -154,7 +154,7 @@ def test_reserved_machines_and_what_is_free_of_a_reservation_are_one_line_with_t
     assert (line.capacity_types, line.report_hours, line.bill_hours, line.difference) == (("on-demand", "reserved"), 17, 17, 0)
 
 
-def test_the_fee_of_auto_mode_is_held_against_its_own_line_of_the_bill(tmp_path: Path) -> None:
+def test_the_fee_of_auto_mode_is_compared_with_its_own_line_of_the_bill(tmp_path: Path) -> None:
     nodes = [node(), node(usd="4.00", capacity_type="eks-auto-mode")]
     fee = cur_row(product_code="AmazonEKS", usage_type="USE1-EKS-Auto:g6.xlarge-management-hours", usage_amount="100", unblended_cost="4.5")
 
@@ -167,7 +167,7 @@ def test_hours_without_a_price_in_the_report_cost_what_the_bill_says(tmp_path: P
     assert why(found) == {Reason.UNPRICED: "50.00"}
 
 
-def test_nodes_that_are_not_in_the_bill_are_unexplained_and_another_clouds_are_told(tmp_path: Path) -> None:
+def test_nodes_that_are_not_in_the_bill_are_unexplained_and_another_clouds_are_reported(tmp_path: Path) -> None:
     nodes = [node(), node("g5.xlarge", "20.00"), node("g2-standard-8", "30.00", cloud="gcp", region="us-central1")]
 
     found = compared(tmp_path, nodes, table([cur_row(usage_amount="100", unblended_cost="50")]))
@@ -199,17 +199,17 @@ def test_other_days_and_repeated_rows_are_amounts_of_their_own(tmp_path: Path) -
     assert why(compared(tmp_path, [node()], table(rows))) == {Reason.ELSEWHEN: "7.00", Reason.REPEATED: "50.00"}
 
 
-def test_what_a_reader_must_know_of_days_and_tags_is_told(tmp_path: Path) -> None:
+def test_notes_explain_missing_days_and_tags(tmp_path: Path) -> None:
     straddling = cur_row(usage_start_date="2026-09-30T23:30:00Z", usage_end_date="2026-10-01T00:30:00Z", unblended_cost="0.5")
     notes = "\n".join(compared(tmp_path, [node()], table([straddling]), complete=False).notes)
 
-    for told in (
+    for note in (
         "not complete",
         "machines from 2026-09-30 23:30 UTC to 2026-10-01 00:30",
         "1 rows of machines, 0.50 USD",
         "names a cluster",
     ):
-        assert told in notes
+        assert note in notes
 
 
 def gcp_lines(*rows: dict[str, Any]) -> str:
@@ -234,7 +234,7 @@ def test_parts_of_a_machine_on_google_cloud_are_put_together_by_its_label(tmp_pa
     assert found.lines[0].bill_hours == 100
 
 
-def test_credits_of_commitments_take_off_hours_and_other_credits_are_told_by_kind(tmp_path: Path) -> None:
+def test_credits_of_commitments_reduce_hours_and_other_credits_are_listed_by_kind(tmp_path: Path) -> None:
     given = [{"type": "COMMITTED_USAGE_DISCOUNT", "amount": -40, "name": "c"}, {"type": "PROMOTION", "amount": -1.5, "name": "p"}]
     bill = gcp_lines(gcp_row("G2 Instance Core running in Americas", "80", "800", credits=given))
 
@@ -244,7 +244,7 @@ def test_credits_of_commitments_take_off_hours_and_other_credits_are_told_by_kin
     assert why(found) == {Reason.COVERED: "-40.00", Reason.CREDIT: "-1.50"}
 
 
-def test_rows_without_a_machine_are_compared_as_a_family_in_hours_of_cores_and_it_is_said(tmp_path: Path) -> None:
+def test_rows_without_a_machine_are_compared_by_family_in_core_hours_and_a_note_says_so(tmp_path: Path) -> None:
     small = node("g2-standard-4", "20.00", 50, cloud="gcp", region="us-central1")
     bill = gcp_lines(
         gcp_row("Spot Preemptible G2 Instance Core running in Americas", "60", "800"),

@@ -1,4 +1,4 @@
-"""Commitments of US dollars an hour: the cloud's own example, every order tried by force, and months gone through hour by hour."""
+"""Commitments of US dollars an hour: the cloud's own example, every order by brute force, and months calculated hour by hour."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def node(  # noqa: PLR0913, PLR0917 -- what a node is
 
 
 def example(commitment: str) -> Report:
-    """The machines of AWS' own example for an hour, without Fargate and Lambda, at its rates: 30 % and 18 % off."""
+    """Return the machines of AWS' example for an hour, without Fargate and Lambda, at its rates: 30 % and 18 % off."""
     month = Month(hours=1)
     for number in range(4):
         node(month, f"r5-{number}", R5, 0, HOUR)
@@ -57,16 +57,16 @@ def example(commitment: str) -> Report:
     return month.report(own=own)
 
 
-def test_clouds_own_example_comes_to_what_the_cloud_says_it_comes_to() -> None:
-    """docs.aws.amazon.com/savingsplans/latest/userguide/sp-applying.html, read 2026-11-27: of 4 r5.4xlarge and an m5.24xlarge."""
-    # All of it: 4 at 0.70 and one at 8.20.
+def test_the_clouds_own_example_has_the_clouds_own_result() -> None:
+    """docs.aws.amazon.com/savingsplans/latest/userguide/sp-applying.html, read 2026-11-27: 4 r5.4xlarge and an m5.24xlarge."""
+    # Everything is covered: 4 at 0.70 and one at 8.20.
     assert (example("11.00").node_usd, example("11.00").plans[0].coverage) == (Decimal("11.00"), 1)
-    # r5 first, of which 30 % are off; for m5 2.20 are left, 26.8 % of it: the rest is on demand.
+    # r5 first, with 30 % off. For m5 2.20 are left, 26.8 % of it: the rest is on demand.
     [found] = example("5.00").plans
     assert example("5.00").node_usd == Decimal("12.32")
     assert (found.used_usd, found.unused_usd, found.utilisation) == (Decimal("5.00"), 0, 1)
     assert found.coverage == (4 + 10 * Fraction("2.20") / Fraction("8.20")) / 14
-    # More than runs: 9 of 20 are for nothing, and billed.
+    # More than the running machines need: 9 of 20 are unused, and billed.
     [found] = example("20.00").plans
     assert (found.committed_usd, found.used_usd, found.unused_usd) == (Decimal("20.00"), Decimal("11.00"), Decimal("9.00"))
     assert example("20.00").node_usd == Decimal("20.00")
@@ -89,8 +89,8 @@ def gpu_month() -> Month:
         (IdlePolicy.PROPORTIONAL, {"vision": "50.00"}),
     ],
 )
-def test_spot_is_never_covered_and_what_is_unused_is_paid_by_whom_the_policy_names(policy: IdlePolicy, payers: dict[str, str]) -> None:
-    """15 dollars an hour, of which the one machine on demand uses 10; nothing is idle but for the last four hours."""
+def test_spot_is_never_covered_and_the_policys_payer_pays_the_unused_part(policy: IdlePolicy, payers: dict[str, str]) -> None:
+    """15 dollars an hour, of which the one machine on demand uses 10. Only in the last four hours are GPUs idle."""
     own = contract_file(prices=[on_demand(P4, "20.00")], spend_commitments=[plan("15.00", {P4: "10.00"})])
     report = gpu_month().report(policy, own=own)
 
@@ -109,8 +109,8 @@ def test_a_report_says_how_much_of_a_commitment_was_used() -> None:
     own = contract_file(prices=[on_demand(P4, "20.00")], spend_commitments=[plan("15.00", {P4: "10.00"}, start=at(2))])
     report = gpu_month().report(own=own)
 
-    [told] = report_data(report)["spend_commitments"]
-    assert told == {
+    [commitment] = report_data(report)["spend_commitments"]
+    assert commitment == {
         "name": "sp-1",
         "kind": COMPUTE,
         "usd_per_hour": "15.00",
@@ -126,7 +126,7 @@ def test_a_report_says_how_much_of_a_commitment_was_used() -> None:
     assert report.complete
 
 
-def test_the_fee_of_auto_mode_is_paid_beside_the_commitment() -> None:
+def test_the_fee_of_auto_mode_is_paid_in_addition_to_the_commitment() -> None:
     month = Month(hours=10)
     node(month, "auto", P4, 0, 10 * HOUR, **{"flexspot.dev/environment": "auto"})
     prices = PriceTimes(own=contract_file(prices=[on_demand(P4, "20.00")], spend_commitments=[plan("10.00", {P4: "10.00"})]), name="own")
@@ -163,7 +163,7 @@ def test_books_that_are_not_cut_by_the_hour_are_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    "row,told",
+    "row,problem",
     [
         (plan("1", {P4: "1"}, start="2026-10-01"), "the start 2026-10-01 00:00:00 has no offset from UTC"),
         (plan("1", {P4: "1"}, start="2026-10-01T00:30:00Z"), "no start of a clock-hour"),
@@ -174,8 +174,8 @@ def test_books_that_are_not_cut_by_the_hour_are_refused() -> None:
         (plan("0", {P4: "1"}), "greater than 0"),
     ],
 )
-def test_a_commitment_that_cannot_be_is_refused_with_words(row: dict[str, Any], told: str) -> None:
-    with pytest.raises(ValidationError, match=told):
+def test_an_impossible_commitment_is_refused(row: dict[str, Any], problem: str) -> None:
+    with pytest.raises(ValidationError, match=problem):
         contract_file(spend_commitments=[row])
 
 
@@ -196,7 +196,7 @@ PODS = st.lists(st.tuples(st.sampled_from(["vision", "speech"]), st.integers(0, 
 
 
 def file_of(plans: list[tuple[str, int, dict[str, int], int, int]], cents: dict[str, int], change: tuple[int, int]) -> PriceFile:
-    """With a price of p4d on demand that changes at a minute."""
+    """Return a price file in which the on-demand price of p4d changes at a minute."""
     rows = [
         plan(
             str(Decimal(usd).scaleb(-2)),
@@ -218,7 +218,7 @@ def file_of(plans: list[tuple[str, int, dict[str, int], int, int]], cents: dict[
 def greedy(
     usages: list[tuple[int, str, Fraction, int]], plans: list[tuple[str, int, dict[str, int]]]
 ) -> tuple[dict[int, Fraction], Fraction]:
-    """An hour as AWS' page has it, a usage at a time: cents that each node pays, and cents of the commitments that are left."""
+    """Return the cents that each node pays, and the unused cents of the commitments, for one hour by AWS' rule, one usage at a time."""
     left_hours = [hours for _, _, hours, _ in usages]
     left_cents = [Fraction(usd) for _, usd, _ in plans]
     pays: defaultdict[int, Fraction] = defaultdict(Fraction)
@@ -246,7 +246,7 @@ def worked_out(
     cents: dict[str, int],
     change: tuple[int, int],
 ) -> tuple[Fraction, Fraction]:
-    """What four hours cost, in cents, and how much of that no machine used."""
+    """Return the cost of four hours in cents, and the part of it that no machine used."""
     expected, unused = Fraction(0), Fraction(0)
     for hour in range(4):
         usages: list[tuple[int, str, Fraction, int]] = []
@@ -277,7 +277,7 @@ def worked_out(
     policy=st.sampled_from(IdlePolicy),
     slice_hours=st.integers(1, 5),
 )
-def test_any_month_comes_to_what_going_through_its_hours_comes_to_and_every_line_is_paid(  # noqa: PLR0913, PLR0917 -- a month
+def test_any_month_agrees_with_counting_hour_by_hour_and_every_line_is_paid(  # noqa: PLR0913, PLR0917 -- a month
     nodes: list[tuple[str, str, int, int]],
     pods: list[tuple[str, int, int, int]],
     plans: list[tuple[str, int, dict[str, int], int, int]],

@@ -1,4 +1,4 @@
-"""Which workloads and users of a team cost most, and what cannot be known of them."""
+"""The most expensive workloads and users of a team, and what is unknown about them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ JOBSET, LEADERS, HASH = "jobset.sigs.k8s.io/jobset-name", "leaderworkerset.sigs.
         (("", ""), {JOBSET: "train"}, "Pod ns/pod"),
     ],
 )
-def test_a_pod_is_of_what_its_controller_and_the_labels_that_go_with_it_say(
+def test_a_pods_workload_is_from_its_controller_and_the_matching_labels(
     controller: tuple[str, str], labels: dict[str, str], workload: str
 ) -> None:
     assert str(workload_of("ns", "pod", controller, {label_of(key): value for key, value in labels.items()})) == workload
@@ -61,7 +61,7 @@ def test_a_pod_that_is_relabelled_is_its_new_users_from_then_on_in_whatever_slic
     assert month.report().complete
 
 
-def test_what_is_not_shown_one_by_one_is_summed_and_idle_gpus_are_apart() -> None:
+def test_consumers_not_shown_are_summed_and_idle_gpus_are_separate() -> None:
     month = Month()
     month.node("n1", 0, 24 * HOUR)
     for number in range(7):
@@ -87,7 +87,7 @@ def test_of_equal_cost_the_greater_in_gpu_hours_and_then_the_first_by_name_is_fi
     assert found.share(found.top[0][1]) is None
 
 
-def test_without_kube_pod_owner_each_pod_is_a_workload_and_that_is_told() -> None:
+def test_without_kube_pod_owner_each_pod_is_a_workload_and_a_note_says_so() -> None:
     month = Month()
     month.node("n1", 0, 24 * HOUR)
     month.pod("p1", "n1", 0, HOUR, controller="")

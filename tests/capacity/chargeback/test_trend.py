@@ -1,4 +1,4 @@
-"""`flexspot chargeback trend` over saved reports: what a person and a program get, and what is refused or told."""
+"""`flexspot chargeback trend` over saved reports: its output for people and programs, its refusals and its notes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def saved(folder: Path, month: str, teams: dict[str, str], until: str | None = None, **more: Any) -> Path:
-    """A report of `teams` as the command writes it; `until` is when it was made, where that was before the month's end."""
+    """Write a report of `teams` as the command does. `until` is the time of its creation if that was before the month's end."""
     year, number = map(int, month.split("-"))
     start = datetime(year, number, 1, tzinfo=UTC)
     end = datetime(year + number // 12, number % 12 + 1, 1, tzinfo=UTC)
@@ -79,7 +79,7 @@ def test_months_stand_in_their_order_with_the_change_of_each_and_a_new_team_has_
 
 
 @pytest.mark.slow
-def test_what_the_report_writes_is_what_the_trend_reads(tmp_path: Path) -> None:
+def test_the_trend_reads_what_the_report_writes(tmp_path: Path) -> None:
     paths = [tmp_path / "2026-09.json", tmp_path / "2026-10.json"]
     for path, days, start in zip(paths, (30, 31), (1_788_220_800, 1_790_812_800), strict=True):
         month = Month(days * 24, start, path.stem)
@@ -97,7 +97,7 @@ def test_what_the_report_writes_is_what_the_trend_reads(tmp_path: Path) -> None:
     assert "may be of several clusters" in shown
 
 
-def test_a_month_without_a_report_and_an_incomplete_one_are_told_and_no_change_goes_across_them(tmp_path: Path) -> None:
+def test_missing_and_incomplete_months_are_reported_and_no_change_spans_them(tmp_path: Path) -> None:
     paths = [
         saved(tmp_path, "2026-01", {"vision": "100"}),
         saved(tmp_path, "2026-03", {"vision": "100"}),
@@ -109,8 +109,8 @@ def test_a_month_without_a_report_and_an_incomplete_one_are_told_and_no_change_g
 
     assert found["missing_months"] == ["2026-02"]
     assert [each["change_usd"] for each in found["total"]["months"]] == [None] * 5
-    for told in ("There is no report of 2026-02", "2026-04 is not complete", "2026-05 was not over when its report was made", "40 +?"):
-        assert told in shown.replace("\\", "")
+    for note in ("There is no report of 2026-02", "2026-04 is not complete", "2026-05 was not over when its report was made", "40 +?"):
+        assert note in shown.replace("\\", "")
 
 
 def period(name: str, start: str, end: str, timezone: str = "UTC") -> dict[str, Any]:
@@ -118,7 +118,7 @@ def period(name: str, start: str, end: str, timezone: str = "UTC") -> dict[str, 
 
 
 @pytest.mark.parametrize(
-    "other,told",
+    "other,problem",
     [
         ({"month": "2026-01"}, "two reports are of 2026-01, which would count twice"),
         ({"of": {"prometheus": "https://prometheus.test", "match": 'cluster="b"'}}, 'clusters (--match): none, cluster="b"'),
@@ -131,15 +131,15 @@ def period(name: str, start: str, end: str, timezone: str = "UTC") -> dict[str, 
         (period("2026-02", "2026-01-31T23:00:00Z", "2026-02-28T23:00:00Z", "Europe/Berlin"), "time zones, so that their months overlap"),
     ],
 )
-def test_reports_that_cannot_be_put_side_by_side_are_refused(tmp_path: Path, other: dict[str, Any], told: str) -> None:
+def test_reports_that_cannot_be_put_side_by_side_are_refused(tmp_path: Path, other: dict[str, Any], problem: str) -> None:
     month = other.pop("month", "2026-02") if "month" in other else "2026-02"
     paths = [saved(tmp_path, "2026-01", {"vision": "100"}), saved(tmp_path, month, {"vision": "100"}, **other)]
 
-    assert told in run(paths, code=2)
+    assert problem in run(paths, code=2)
 
 
 @pytest.mark.slow
-def test_what_is_no_file_and_no_report_is_refused_with_what_to_do(tmp_path: Path) -> None:
+def test_a_missing_file_or_another_file_is_refused_with_the_remedy(tmp_path: Path) -> None:
     (tmp_path / "bad.json").write_text("[" * 100_000)
     for path in (tmp_path / "bad.json", tmp_path / "none.json", tmp_path):
         assert "write one with flexspot chargeback report --month" in run([path], code=2)

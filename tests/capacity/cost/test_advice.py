@@ -1,4 +1,4 @@
-"""Advice: every leaf of the guide's decision matrix and of the course's tree and tables, reproduced or answered with arithmetic."""
+"""Advice: every leaf of the guide's decision matrix and of the course's tree and tables, reproduced or refuted with figures."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def practices(text: str, lines: tuple[str, ...]) -> list[str]:
 
 
 class TestDecisionMatrixOfTheGuide:
-    """Its four rows. The fourth, mixed workloads, is at the end of this file."""
+    """The four rows of the matrix. The fourth, mixed workloads, is at the end of this file."""
 
     @pytest.mark.parametrize("job", [SWEEP, {"work_hours": 0.5}, {"work_hours": 24, **CHECKPOINTED}])
     def test_sweeps_ci_and_fault_tolerant_batches_go_on_spot(self, job: dict[str, Any]) -> None:
@@ -50,11 +50,11 @@ class TestDecisionMatrixOfTheGuide:
         assert advice.chosen.usd_least == advice.chosen.usd_most == Decimal("16.16304") * 72
 
     def test_on_several_nodes_at_once_flex_start_is_the_queued_mode(self) -> None:
-        """The guide has four pods on plain flex-start; that gives nodes one by one."""
+        """The guide has four pods on plain flex-start, which provides nodes one by one."""
         assert advise(on_gcp(interruptible=False, nodes=4), A2_TODAY).method is Method.QUEUED
 
     def test_at_todays_spot_price_flex_start_beats_spot_at_its_best_discount(self) -> None:
-        """Spot of this machine is 40 % off today, not 90: 53 % off without interruptions is less, also for sweeps."""
+        """Spot of this machine is 40 % off today, not 90. Flex-start at 53 % off without interruptions costs less, also for sweeps."""
         best = Decimal("29.38708") * Decimal("0.47")
 
         assert advise(on_gcp(**SWEEP, flex_start_usd_per_hour=best), A2_TODAY).method is Method.FLEX_START
@@ -70,17 +70,17 @@ class TestDecisionMatrixOfTheGuide:
 class TestDecisionTreeOfTheCourse:
     """Can it be interrupted? Can it be restored? Does it need fair sharing?"""
 
-    def test_what_cannot_be_interrupted_is_on_demand_or_reserved(self) -> None:
+    def test_work_that_cannot_be_interrupted_is_on_demand_or_reserved(self) -> None:
         assert advise(on_aws(interruptible=False), COURSE_P4D).method is Method.ON_DEMAND
         assert advise(on_aws(interruptible=False, steady=True), COURSE_P4D).method is Method.RESERVED
 
-    def test_what_cannot_be_restored_is_to_be_mended_first(self) -> None:
+    def test_work_that_cannot_be_restored_needs_checkpoints_first(self) -> None:
         advice = advise(on_aws(), COURSE_P4D)
 
         assert advice.method is Method.ON_DEMAND
         assert practices("make it resume from durable checkpoints", advice.practices)
 
-    def test_what_cannot_be_restored_but_is_short_pays_on_spot_all_the_same(self) -> None:
+    def test_short_work_that_cannot_be_restored_still_pays_on_spot(self) -> None:
         """Two hours of work at one interruption in four hours: 4 (e^(1/2) - 1) = 2.59 h, with restarts 2.71, at 38 % of the price."""
         advice = advise(on_aws(work_hours=2), COURSE_P4D)
 
@@ -89,12 +89,12 @@ class TestDecisionTreeOfTheCourse:
         assert float(advice.chosen.usd_most) == pytest.approx(12.5 * 2.7052, rel=1e-3)
 
     def test_where_that_ends(self) -> None:
-        """It pays while e^(1/24) (e^x - 1) / x, x being a quarter of the hours, is below 32.77 / 12.50 = 2.62: up to 6.5 hours."""
+        """It pays while e^(1/24) (e^x - 1) / x is below 32.77 / 12.50 = 2.62, where x is a quarter of the hours: up to 6.5 hours."""
         pays = {hours: advise(on_aws(work_hours=hours), COURSE_P4D).facts[Fact.SPOT_PAYS] for hours in (6.0, 6.5, 6.6, 7.0)}
 
         assert pays == {6.0: True, 6.5: True, 6.6: False, 7.0: False}
 
-    def test_what_has_rivals_needs_kueue_and_quotas(self) -> None:
+    def test_teams_that_compete_need_kueue_and_quotas(self) -> None:
         advice = advise(on_aws(**CHECKPOINTED, shared=True), COURSE_P4D)
 
         assert advice.method is Method.SPOT
@@ -116,10 +116,10 @@ class TestDecisionTreeOfTheCourse:
         assert practices("any node's interruption is everyone's", advice.reasons)
         assert practices("an interruption every 0.2 h", advice.arithmetic)
 
-    def test_the_gangs_own_rate_goes_before_that_of_its_nodes(self) -> None:
+    def test_the_gangs_own_rate_overrides_that_of_its_nodes(self) -> None:
         gang = {**CHECKPOINTED, "nodes": 16}
         measured = advise(on_aws(**gang, gang_interruptions_per_hour=0.55), COURSE_P4D)
-        # The same as nodes that are each lost so seldom that together they come to that.
+        # Equal to nodes that are each lost so rarely that their sum is this rate.
         independent = advise(on_aws(**gang, interruptions_per_node_hour=0.55 / 16, gang_share_taken=0), COURSE_P4D)
 
         assert measured.method is Method.SPOT
@@ -134,7 +134,7 @@ class TestDecisionTreeOfTheCourse:
 
 
 class TestTablesOfTheCourse:
-    """Its decision questions, and which work is Spot-friendly."""
+    """Its decision questions, and its list of Spot-friendly work."""
 
     def test_user_facing_with_strict_latency(self) -> None:
         for steady, method in ((False, Method.ON_DEMAND), (True, Method.RESERVED)):
@@ -159,7 +159,7 @@ def test_a_deadline_without_slack_is_met_on_demand() -> None:
     assert advise(on_aws(**CHECKPOINTED, deadline_hours=73), COURSE_P4D).method is Method.ON_DEMAND
 
 
-def test_a_start_that_cannot_wait_rules_out_what_makes_wait() -> None:
+def test_a_start_that_cannot_wait_rules_out_methods_with_a_wait() -> None:
     advice = advise(on_gcp(interruptible=False, start_within_hours=1), A2_TODAY)
 
     assert advice.method is Method.ON_DEMAND
@@ -216,7 +216,7 @@ class TestNoSpotPriceIsKnown:
         assert not above.undecided
 
     def test_what_no_price_could_make_cheaper_is_decided(self) -> None:
-        """Moving the data at every start costs more than on-demand; and 720 hours from nothing never end."""
+        """Moving the data at every start costs more than on-demand. Runs of 720 hours without checkpoints never end."""
         for job in ({**CHECKPOINTED, "data_region": "us-west-2", "data_gib": 50_000}, {"work_hours": 720}):
             advice = advise(on_aws(**job), self.UNKNOWN)
 
@@ -255,7 +255,7 @@ def test_what_is_advised_is_never_excluded_and_never_dearer_than_on_demand(job: 
         by_method = {option.estimate.method: option for option in advice.options}
 
         assert advice.options[0].excluded_by == ()
-        assert not by_method[Method.ON_DEMAND].excluded_by, "something is always left"
+        assert not by_method[Method.ON_DEMAND].excluded_by, "at least one method remains"
         assert advice.chosen.usd_most is not None
         assert advice.chosen.usd_most <= (by_method[Method.ON_DEMAND].estimate.usd_most or 0)
 

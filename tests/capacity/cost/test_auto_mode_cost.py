@@ -31,7 +31,7 @@ def cost(mode: str) -> PlanCost:
 @pytest.mark.parametrize(
     "machine,percent",
     [
-        # Lines of AWS's list as public repositories record them, the last one with what is taken off for GPUs.
+        # Lines of AWS's list as public repositories record them. The last one includes the deduction for GPUs.
         ("c6g.large", Decimal("0.00924") / Decimal("0.077")),
         ("m7i.large", Decimal("0.01562") / Decimal("0.1302")),
         ("g6.xlarge", Decimal("0.09104") / Decimal("1.1672")),
@@ -40,7 +40,7 @@ def cost(mode: str) -> PlanCost:
         ("trn1.2xlarge", Decimal("0.12") * Decimal("0.40")),
     ],
 )
-def test_the_fee_is_what_records_of_awss_list_come_to(machine: str, percent: Decimal) -> None:
+def test_the_fee_agrees_with_records_of_awss_list(machine: str, percent: Decimal) -> None:
     fee = next(each for each in BOOK.node_fees if each.is_of(machine))
 
     assert abs(fee.percent / 100 - percent) < Decimal("0.0001")
@@ -53,7 +53,7 @@ def test_every_node_of_auto_mode_costs_its_machine_and_the_fee_and_no_other_clus
 
     assert not any("fee" in each.name or each.section is Section.FEE for each in standard.lines)
     assert fees.keys() == {"l4-spot", "t4-spot", "l40s-reserved", "l40s-on-demand"}
-    # Spot nodes pay the fee of the on-demand price; at worst all eight are of the dearest of the three machines.
+    # Spot nodes pay the fee of the on-demand price. At worst all eight are of the most expensive of the three machines.
     dearest = max(_on_demand(each) for each in ("g6.xlarge", "g6.2xlarge", "g6.4xlarge"))
     spot = fees["l4-spot"]
     assert spot is not None
@@ -76,7 +76,7 @@ def test_controllers_are_always_on_as_few_nodes_as_they_fit_on_and_these_pay_the
 
     assert nodes is not None
     assert fee is not None
-    # Two of Kueue with 500m, two of metrics-server with 100m, and what is small, on one m6i.xlarge of 3920m.
+    # Two pods of Kueue with 500m, two of metrics-server with 100m, and small ones, on one m6i.xlarge of 3920m.
     assert nodes.floor_usd == (_on_demand("m6i.xlarge") * 730).quantize(Decimal("0.01"))
     assert fee.floor_usd == (_on_demand("m6i.xlarge") * Decimal("0.12") * 730).quantize(Decimal("0.01"))
 

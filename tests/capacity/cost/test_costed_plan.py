@@ -88,7 +88,7 @@ def without(plan: dict[str, Any], *path: str) -> dict[str, Any]:
         (json.dumps(content(cost={"own_prices": {"cloud": "aws"}})), "cost.own_prices.sources: Field required"),
     ],
 )
-def test_what_is_no_plan_is_refused_with_what_is_wrong_and_how_to_make_one(tmp_path: Path, text: str, problem: str) -> None:
+def test_a_file_that_is_not_a_plan_is_refused_with_the_problem_and_the_remedy(tmp_path: Path, text: str, problem: str) -> None:
     with pytest.raises(ExplainedError) as refused:
         read_plan_file(written(tmp_path, text))
 
@@ -97,7 +97,7 @@ def test_what_is_no_plan_is_refused_with_what_is_wrong_and_how_to_make_one(tmp_p
     assert "--plan-out" in refused.value.remedy
 
 
-def test_every_shipped_class_is_said_something_of_with_a_source() -> None:
+def test_every_shipped_class_has_expectations_with_a_source() -> None:
     use = shipped_use()
 
     assert set(use.classes) == set(shipped_classes())
@@ -114,14 +114,14 @@ def test_a_file_of_ones_own_changes_what_it_names_and_nothing_else(tmp_path: Pat
     assert (training.used_percent, training.later_percent) == (80, shipped.classes["training"].later_percent)
     assert training.share(CapacityType.SPOT, first=True) == Decimal("0.125")
     assert training.share(CapacityType.RESERVED, first=True) == Decimal("0.8")
-    # A tenth of the month at half the ceiling, as any class of one's own.
+    # A tenth of the month at half the ceiling, as for any custom class.
     assert use.of_class("mine").share(CapacityType.SPOT, first=True) == Decimal("0.05")
     assert use.of_class("nobody-named") == shipped.other_classes
     assert use.classes["inference"] == shipped.classes["inference"]
     assert (use.bucket_gib, use.nat_gib) == (500, 0)
 
 
-def test_what_is_said_of_other_classes_is_so_for_all_that_have_no_figures_of_their_own(tmp_path: Path) -> None:
+def test_figures_of_other_classes_apply_to_all_classes_without_their_own(tmp_path: Path) -> None:
     use = read_use_file(written(tmp_path, "other_classes: {used_percent: 10}\nclasses: {mine: {later_percent: 1}}\n"))
 
     assert (use.of_class("mine").used_percent, use.of_class("mine").later_percent) == (10, 1)

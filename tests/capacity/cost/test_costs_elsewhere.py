@@ -1,4 +1,4 @@
-"""Outside of us-east-1 the worst case is a bound or reports that it is not, and no service is omitted silently."""
+"""Outside us-east-1 the worst case is a bound or is reported as not being one, and no service is omitted silently."""
 
 from __future__ import annotations
 
@@ -75,8 +75,8 @@ def test_in_every_region_of_gke_other_work_is_bounded_or_the_worst_case_says_tha
 
 
 @pytest.mark.parametrize("region", sorted({region for _, region, _ in prices_of(Vendor.AWS).prices}))
-def test_in_every_region_of_eks_the_worst_case_is_a_bound_or_says_that_it_is_none(region: str) -> None:
-    """The families that Karpenter may make have prices in one region; elsewhere the sum is "at least"."""
+def test_in_every_region_of_eks_the_worst_case_is_a_bound_or_says_that_it_is_not(region: str) -> None:
+    """The families that Karpenter may use have prices in one region; elsewhere the sum is "at least"."""
     missing = [each for each in cost_of("dev-eks", region).unbounded if "families of machines without GPUs" in each]
 
     assert bool(missing) is (region != "us-east-1")
@@ -97,7 +97,7 @@ def items_of(plan: CostedPlan) -> set[ServiceItem]:
 
 
 def test_a_published_estimate_of_a_platform_in_ireland_is_that_of_the_book() -> None:
-    """A public repository's estimate for eu-west-1 of 2026-09-14, out of AWS's price lists by their SKUs: its lines, for 730 hours."""
+    """A public repository's estimate for eu-west-1 of 2026-09-14, from AWS's price lists by SKU, for 730 hours."""
     lines = {
         ServiceItem.CLUSTER: (Decimal(2 * 730), "146.00"),
         ServiceItem.NAT_GATEWAY: (Decimal(4 * 730), "140.16"),

@@ -1,4 +1,4 @@
-"""The figures that advice decides by, and the rules that it is made of."""
+"""The figures that advice is based on, and its rules."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_pieces_of_several_nodes_are_no_gang_and_lose_at_most_a_piece() -> None:
     assert is_gang(on_aws(nodes=20))
 
 
-def test_what_is_given_goes_before_what_is_assumed() -> None:
+def test_given_figures_override_assumed_ones() -> None:
     plan = spot_plan(on_aws(interruptions_per_node_hour=0.01, restart_minutes=3, spot_wait_hours=2))
 
     assert plan.conditions.interruptions_per_node_hour == 0.01
@@ -65,7 +65,7 @@ def test_spot_that_never_ends_has_no_cost() -> None:
         ({"cloud": "azure"}, "'aws' or 'gcp'"),
     ],
 )
-def test_needs_that_cannot_be_are_refused(wrong: dict[str, object], problem: str) -> None:
+def test_impossible_needs_are_refused(wrong: dict[str, object], problem: str) -> None:
     with pytest.raises(ValidationError, match=problem):
         on_aws(**wrong)
 
@@ -120,7 +120,7 @@ def test_a_broken_rule_file_is_reported(line: str, broken: str, problem: str, tm
         read_records(tmp_path / "rules.yaml", AdviceRules)
 
 
-def test_every_fact_is_asked_for_by_a_shipped_rule() -> None:
+def test_every_fact_is_used_by_a_shipped_rule() -> None:
     asked = {fact for rule in shipped_rules().rules for fact in rule.when}
 
-    assert asked == set(Fact), "a fact that no rule asks for is worked out for nothing"
+    assert asked == set(Fact), "a fact without a rule is calculated in vain"

@@ -1,4 +1,4 @@
-"""Gangs are not independent nodes: the model against its limits, and against simulation."""
+"""Nodes of a gang are not independent: the model compared with its limits and with simulation."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def test_a_gang_meets_no_less_than_a_node_and_no_more_than_independent_ones(rate
 
 
 @pytest.mark.parametrize("nodes,share", [(2, 0.5), (4, 0.3), (16, 0.77)])
-def test_the_model_is_what_strikes_that_take_each_node_by_chance_come_to(nodes: int, share: float) -> None:
-    """Of 50,000 strikes, each takes every node or not. The count is of those that hit the gang, for each that hit its first node."""
+def test_the_model_agrees_with_simulated_interruptions(nodes: int, share: float) -> None:
+    """Each of 50,000 interruptions takes every node or not. Counts those that hit the gang, per interruption of its first node."""
     chance = random.Random(7)  # noqa: S311 -- repeatable, not secret
     strikes = [[chance.random() < share for _ in range(nodes)] for _ in range(50_000)]
 
@@ -47,7 +47,7 @@ def test_the_model_is_what_strikes_that_take_each_node_by_chance_come_to(nodes: 
 
 @pytest.mark.parametrize("nodes,least,most", [(4, 0.12, 0.57), (16, 0.49, 0.60)])
 def test_the_shipped_share_puts_the_courses_rate_where_records_of_gangs_are(nodes: int, least: float, most: float) -> None:
-    """The range over three public records each of four and of sixteen nodes, as a review of this project has counted them."""
+    """The range over three public records each of four and of sixteen nodes, as counted by a review of this project."""
     rate = float(shipped_rules().assumptions.interruptions_per_node_hour.value)
 
     assert least <= gang_interruptions_per_hour(rate, nodes, SHIPPED) <= most
@@ -64,6 +64,6 @@ def test_the_guide_says_what_gangs_cost(nodes: int) -> None:
     assert row in GUIDE.read_text(encoding="utf-8")
 
 
-def test_a_share_that_is_none_is_refused() -> None:
+def test_an_invalid_share_is_refused() -> None:
     with pytest.raises(ValueError, match=r"share_taken is 1\.5"):
         SpotConditions(0.25, share_taken=1.5)

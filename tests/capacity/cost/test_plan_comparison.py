@@ -1,4 +1,4 @@
-"""Comparison of two plans, line by line, and of the spend with a budget."""
+"""Comparison of two plans, line by line, and of their cost with a budget."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_a_line_without_any_price_or_bound_has_no_difference_and_adds_none() -> 
 
 
 def test_a_line_that_has_a_bound_alone_differs_at_worst_and_in_what_is_expected_at_most() -> None:
-    """Two nodes more at two dollars on demand: 2 * 2 * 744 at worst, 60 % of them for 730 hours."""
+    """Two more nodes at two dollars on demand: 2 * 2 * 744 at worst, 60 % of them for 730 hours expected."""
     before, after = (plan_cost(plan(pool("l4", "flex-start", nodes)), round_prices(), shipped_use()) for nodes in (2, 4))
 
     [line] = comparison_data(compared(before, after))["lines"]
@@ -94,8 +94,8 @@ def test_a_missing_price_that_has_a_bound_leaves_open_only_what_the_bound_does(s
     assert BudgetCheck("dev", Decimal(100), Decimal(spent), ("spot price of x",), at_most_usd=Decimal(at_most)).standing is standing
 
 
-def test_a_month_is_held_to_a_budget_with_what_is_missing_at_on_demand() -> None:
-    """Four flex-start nodes at two dollars on demand: 4 * 60 % * 2 * 730 at most, as expected; 4 * 2 * 744 at worst."""
+def test_a_month_is_compared_with_its_budget_with_missing_prices_at_on_demand() -> None:
+    """Four flex-start nodes at two dollars on demand: 4 * 60 % * 2 * 730 at most expected; 4 * 2 * 744 at worst."""
     made = plan(pool("l4", "flex-start", 4), budget_usd=4000)
     cost = plan_cost(made, round_prices(), shipped_use())
 
@@ -105,7 +105,7 @@ def test_a_month_is_held_to_a_budget_with_what_is_missing_at_on_demand() -> None
     assert (worst.spent_usd, worst.unknown, worst.standing) == (Decimal("5952.00"), (), BudgetStanding.EXCEEDED)
 
 
-def test_a_team_is_held_at_worst_to_what_it_may_borrow() -> None:
+def test_a_teams_worst_case_includes_what_it_may_borrow() -> None:
     made = plan(pool("l4", max_nodes=4), teams={"red": 1000}, shares=[("red", "l4", 1)])
     made = made.model_copy(update={"teams": tuple(each.model_copy(update={"max_gpus": 3}) for each in made.teams)})
 
@@ -114,7 +114,7 @@ def test_a_team_is_held_at_worst_to_what_it_may_borrow() -> None:
     assert (check.spent_usd, check.standing) == (Decimal("2232.00"), BudgetStanding.EXCEEDED)
 
 
-def test_the_environment_and_each_team_with_a_budget_are_held_to_their_own_part_of_the_month_asked_for() -> None:
+def test_the_environment_and_each_team_with_a_budget_are_compared_with_their_part_of_the_requested_month() -> None:
     made = plan(pool("l4", max_nodes=4), teams={"red": 1000, "blue": None}, shares=[("red", "l4", 1)], budget_usd=2000)
     cost = plan_cost(made, round_prices(), shipped_use())
 

@@ -1,4 +1,4 @@
-"""Monthly cost of a plan: by hand (744 hours at worst, else 730; prices of one, two and four dollars), and for any plan."""
+"""Monthly cost of a plan, by hand (744 hours at worst, else 730; prices of one, two and four dollars) and for any plan."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_a_reservation_is_billed_at_the_list_price_used_or_not_and_its_disks_onl
     assert (disk.worst_usd, disk.expected_usd, disk.floor_usd) == (Decimal("20.00"), Decimal("12.00"), Decimal("0.00"))
 
 
-def test_a_class_uses_what_stands_first_in_its_route_more_than_what_is_there_for_peaks() -> None:
+def test_a_class_uses_the_first_pools_of_its_route_more_than_those_for_peaks() -> None:
     cost = plan_cost(plan(pool("first", max_nodes=10), pool("later", "on-demand", max_nodes=10)), round_prices(), USE)
 
     # Training: 60 % of ten nodes at a dollar; 40 % of ten at two.
@@ -65,10 +65,10 @@ def test_classes_that_share_a_pool_have_equal_parts_of_it_each_for_its_own_hours
     assert usd(cost, "shared")[1] == str(Decimal("2190.00") + Decimal("550.00"))
 
 
-def test_what_has_no_known_price_is_named_and_at_worst_at_on_demand() -> None:
+def test_pools_without_a_known_price_are_named_and_cost_on_demand_at_worst() -> None:
     cost = plan_cost(plan(pool("a-known"), pool("flex", "flex-start")), round_prices(), USE)
 
-    # Four at two dollars for 744 hours; as expected at most 40 % of them, as they stand second, for 730.
+    # Four at two dollars for 744 hours. As expected at most 40 % of them for 730, because they are second in the route.
     assert usd(cost, "flex") == ("5952.00", "0.00", "0.00")
     assert not line(cost, "flex").priced
     assert cost.unknown == ("flex-start price of g6.xlarge in us-east-1",)
@@ -77,7 +77,7 @@ def test_what_has_no_known_price_is_named_and_at_worst_at_on_demand() -> None:
     assert (cost.total.expected_usd, cost.total.expected_at_most_usd) == (Decimal("1752.00"), Decimal("1752.00") + Decimal("2336.00"))
 
 
-def test_what_has_no_on_demand_price_either_is_in_no_sum() -> None:
+def test_pools_without_an_on_demand_price_are_in_no_sum() -> None:
     cost = plan_cost(plan(pool("a-known"), pool("dark", machines=["g6.16xlarge"])), round_prices(), USE)
 
     assert line(cost, "dark").figures is None
@@ -98,8 +98,8 @@ def test_other_work_is_filled_with_the_machine_with_which_it_costs_most_and_with
     real = plan_cost(plan(other_work=room), prices_of(VOCABULARIES[shipped("dev-eks").cloud].catalog), USE)
     without = plan_cost(plan(other_work=room), round_prices(), USE)
 
-    # A third of the vCPU is of r8a (8 GiB each, 0.07988), two thirds of c8a (2 GiB, 0.05389): both ceilings are reached, and nothing that
-    # fits in costs more. As expected a tenth of 64 m8a (4 GiB, 0.06086), the machine that is dearest alone.
+    # A third of the vCPU is r8a (8 GiB each, 0.07988), two thirds c8a (2 GiB, 0.05389): both ceilings are reached, and no other mix costs
+    # more. As expected a tenth of 64 m8a (4 GiB, 0.06086), the machine that is most expensive alone.
     assert usd(real, "other work") == ("2978.54", "284.34", "0.00")
     assert "such as 64 of the smallest m8a" in line(real, "other work").quantity
     assert without.unknown == ("on-demand price of any machine without GPUs in us-east-1",)
@@ -149,7 +149,7 @@ def test_a_team_is_shown_the_missing_prices_of_its_own_pools_alone() -> None:
 EKS_FLOOR = Decimal("73.00") + Decimal("1.00") + Decimal("32.85") + Decimal("3.65") + Decimal("280.32") + Decimal("8.00")
 
 
-def test_the_shipped_development_stack_on_eks_idles_at_what_its_parts_come_to() -> None:
+def test_the_idle_cost_of_the_shipped_development_stack_on_eks_is_the_sum_of_its_parts() -> None:
     cost = plan_cost(shipped("dev-eks"), prices_of(VOCABULARIES[shipped("dev-eks").cloud].catalog), USE)
 
     assert cost.total.floor_usd == EKS_FLOOR

@@ -1,4 +1,4 @@
-"""Cost of a program from its previews and states: changes, unknown parts, regions, and bounds that hold."""
+"""Cost of a program from its previews and states: changes, unknown parts, regions, and bounds."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_what_is_only_read_and_what_is_a_component_is_not_billed_and_what_an_unf
     assert found.difference is None
 
 
-def test_what_is_not_known_before_it_is_made_and_what_is_secret_is_reported_and_in_no_sum() -> None:
+def test_values_unknown_before_creation_and_secrets_are_reported_and_in_no_sum() -> None:
     secret = {"4dabf18193072939515e22adb298388d": "1b47061264138c4ac30d75fd1eb44270", "ciphertext": "x"}
     found = of_state(
         *(
@@ -113,7 +113,7 @@ def test_what_is_not_known_before_it_is_made_and_what_is_secret_is_reported_and_
     assert all(each.unbounded for each in found.lines)
 
 
-def test_what_the_cloud_answered_says_what_the_program_does_not() -> None:
+def test_the_clouds_answer_completes_the_program() -> None:
     """The image chooses a machine's disk: once the machine exists, its state contains the disk."""
     declared = resource("aws:ec2/instance:Instance", inputs={"instanceType": "t3.micro"})
 
@@ -273,7 +273,7 @@ KINDS = [*aws.BILLED, *google.BILLED, *kubernetes.KINDS]
 
 @given(st.sampled_from(KINDS), st.dictionaries(st.sampled_from(FIELDS), ANY, max_size=5))
 def test_whatever_a_resource_says_it_is_priced_or_reported(kind: str, inputs: dict[str, Any]) -> None:
-    """No traceback, no negative sum; and never less at most than at least."""
+    """No traceback, no negative sum, and "at most" never below "at least"."""
     for line in of_state(resource(kind, inputs=inputs), region="us-east-1").lines:
         assert line.figures.floor_usd >= 0
         assert line.unbounded or line.figures.worst_usd >= line.figures.expected_usd or line.missing

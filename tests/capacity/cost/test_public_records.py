@@ -35,7 +35,7 @@ def test_the_guide_has_the_table_over_all_public_records_here() -> None:
 
 
 @needs_records
-@pytest.mark.nightly(held_by="test_the_model_is_what_strikes_that_take_each_node_by_chance_come_to")
+@pytest.mark.nightly(held_by="test_the_model_agrees_with_simulated_interruptions")
 def test_the_record_of_sixteen_nodes_counts_as_the_guide_says() -> None:
     """The figures of the guide and of the shipped share of a gang."""
     trace = read_trace(RECORDS / "availability" / "16-node" / "aws-08-27-2023" / "us-west-2a_v100_1.json")
@@ -44,6 +44,6 @@ def test_the_record_of_sixteen_nodes_counts_as_the_guide_says() -> None:
     losses = [16 - after for before, after in pairwise(trace.available) if before == 16 > after]
     gang = len(losses) / (trace.available.count(16) * hours)
 
-    # A review of this project counted 8.7 an hour if nodes were independent, 0.49 to 0.60 in truth.
+    # A review of this project counted 8.7 an hour for independent nodes, and 0.49 to 0.60 in the records.
     assert (f"{taken:.2f}", f"{gang:.2f}", f"{16 * taken:.2f}") == ("0.54", "0.55", "8.66")
     assert f"{sum(losses) / len(losses) / 16:.0%}" == "77%"

@@ -1,4 +1,4 @@
-"""Records of Spot, how far a job is, and jobs played by hand through short records: every second and cent of them."""
+"""Traces of Spot, progress of a job, and jobs replayed by hand through short traces, to the second and cent."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 HAND = Trace("hand", 1800, (2, 2, 1, 1, 0, 0, 2, 1, 0, 1))
 
 
-def test_what_is_written_is_read(tmp_path: Path) -> None:
+def test_a_written_trace_is_read_again(tmp_path: Path) -> None:
     write_trace(HAND, tmp_path / "hand.json")
 
     assert read_trace(tmp_path / "hand.json") == HAND
@@ -90,10 +90,10 @@ def test_an_interruption_with_enough_warning_leaves_what_was_done_until_then() -
 
     assert JobProgress(30, 29, 0).lost(warned) == JobProgress(54)
     assert JobProgress(30, 4, 0).lost(warned) == JobProgress(30), "the notice came before the last checkpoint"
-    assert JobProgress(30, 31, 0).left(warned) == JobProgress(60, 0, 2), "who leaves by himself pays for his save"
+    assert JobProgress(30, 31, 0).left(warned) == JobProgress(60, 0, 2), "a job that leaves voluntarily pays for its checkpoint"
 
 
-def test_who_leaves_saves_first_if_that_ends_sooner() -> None:
+def test_a_job_that_leaves_saves_first_if_that_ends_sooner() -> None:
     assert JobProgress(30, 20, 0).left(SHORT) == JobProgress(50, 0, 2)
     assert JobProgress(30, 1, 0).left(SHORT) == JobProgress(30), "a second of work is not worth a checkpoint of two"
 
@@ -115,7 +115,7 @@ def test_a_deadline_is_feasible_when_on_demand_from_the_start_meets_it(deadline:
 
 
 @pytest.mark.parametrize("wrong", [{"work_seconds": 0}, {"checkpoint_interval_seconds": 0}, {"nodes": 0}, {"restart_seconds": -1}])
-def test_a_job_that_cannot_be_is_refused(wrong: dict[str, int]) -> None:
+def test_an_impossible_job_is_refused(wrong: dict[str, int]) -> None:
     with pytest.raises(ValueError, match=r"must be 1 or more|must not be negative"):
         replace(SHORT, **wrong)
 
@@ -133,7 +133,7 @@ def test_spot_without_interruption() -> None:
 
 
 def test_an_interruption_loses_what_is_not_saved_and_restarts() -> None:
-    """First hour: 50 minutes of work, 30 of them saved. Second hour: nothing. From the third on a restart and the other 90 minutes."""
+    """First hour: 50 minutes of work, 30 of them saved. Second hour: nothing. From the third hour on a restart and the other 90 minutes."""
     outcome = played((2, 0, 2, 2, 2))
 
     assert outcome.finish_seconds == 2 * 3600 + 600 + 5400
@@ -145,7 +145,10 @@ def test_a_gang_does_not_run_with_fewer_nodes() -> None:
 
 
 def test_work_done_until_the_notice_counts_where_the_job_saves_then() -> None:
-    """50 minutes of work in the first hour, the last 90 s of them after the notice: 2,910 s are kept, 30 minutes without."""
+    """50 minutes of work in the first hour, the last 90 s of them after the notice:
+
+    2,910 s are kept with a checkpoint, 30 minutes without.
+    """
     warned = Job(7200, 100_000, 1800, nodes=2, restart_seconds=600, notice_seconds=90)
 
     assert played((2, 0, 2, 2, 2), job=warned).finish_seconds == 2 * 3600 + 600 + 7200 - 2910
@@ -168,14 +171,14 @@ def test_another_zone_is_taken_where_the_first_has_none() -> None:
 
 @pytest.mark.parametrize("deadline,waited", [(3600 + 7800, 3600), (3599 + 7800, 0)])
 def test_the_last_safe_tick_is_the_one_after_which_on_demand_still_ends_in_time(deadline: int, waited: int) -> None:
-    """A restart and two hours are 7,800 s: at 10:00 with the deadline at 13:10 one more hour may be waited, a second earlier not."""
+    """A restart and two hours are 7,800 s: at 10:00 with the deadline at 13:10 another hour of waiting is safe, a second earlier not."""
     outcome = played((0, 0, 0, 0), job=Job(7200, deadline, 1800, restart_seconds=600))
 
     assert outcome.finish_seconds == waited + 7800
 
 
 def test_the_greedy_one_changes_once_and_stays() -> None:
-    """Spot for two hours, none for long, and again near the end: it is on-demand by then and does not come back."""
+    """Spot for two hours, none for long, and again near the end: the job is on demand by then and does not return."""
     outcome = played((1, 1, 0, 0, 0, 0, 1, 1, 1, 1), job=Job(6 * 3600, 8 * 3600, 1800, restart_seconds=600))
 
     assert outcome.finish_seconds <= 8 * 3600

@@ -21,7 +21,7 @@ RESERVED, ON_DEMAND = Decimal(6), Decimal(10)
 
 
 def test_the_floor_is_reserved_and_the_burst_is_not() -> None:
-    """Four nodes always, six more a quarter of the time: 0.25 is below the 0.6 that a node must be used."""
+    """Four nodes are always used, six more a quarter of the time: 0.25 is below the required 0.6."""
     advice = advise_reservation([4] * 75 + [10] * 25, RESERVED, ON_DEMAND)
 
     assert advice.break_even_share == Decimal("0.6")
@@ -44,7 +44,7 @@ def test_of_equal_levels_the_one_that_binds_least_is_advised() -> None:
 
 
 def test_a_reservation_at_the_list_price_saves_nothing() -> None:
-    """An on-demand capacity reservation: paid, used or not, at the same price."""
+    """An on-demand capacity reservation: the same price, used or not."""
     advice = advise_reservation([3] * 99 + [2], ON_DEMAND, ON_DEMAND)
 
     assert advice.best.usd == advice.none.usd
@@ -56,7 +56,7 @@ PARTS = st.lists(st.fractions(0, 9, max_denominator=60), min_size=1, max_size=40
 
 @given(PARTS, st.fractions(Fraction(1, 100), Fraction(3, 2), max_denominator=100))
 def test_of_nodes_with_parts_the_number_is_that_which_costs_least_of_all_numbers(used: list[Fraction], price: Fraction) -> None:
-    """Each hour is paid for on its own: the committed nodes at `price`, and what is above them at 1."""
+    """Each hour is paid separately: the committed nodes at `price`, and those above them at 1."""
     tried = range(math.ceil(max(used)) + 2)
     costs = [sum((price * nodes + max(Fraction(0), each - nodes) for each in used), Fraction(0)) for nodes in tried]
 

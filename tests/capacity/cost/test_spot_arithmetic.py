@@ -1,4 +1,4 @@
-"""The closed forms of Spot: by hand, by limits, against runs that were played; and where Spot stops paying."""
+"""The closed forms of Spot: by hand, at limits, and against simulated runs; and the point at which Spot stops paying."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_more_interruptions_longer_restarts_and_fewer_saves_never_cost_less(
     "wrong",
     [{"nodes": 0}, {"checkpoint_hours": -1.0}, {"wait_hours": math.nan}, {"interruptions_per_node_hour": math.inf}, {"saved_share": 1.1}],
 )
-def test_conditions_that_cannot_be_are_refused(wrong: dict[str, float]) -> None:
+def test_impossible_conditions_are_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(ValueError, match=r"nodes must be|saved_share is"):
         replace(CALM, **wrong)  # pyrefly: ignore[bad-argument-type] -- fields of two types, by name
 
@@ -136,7 +136,7 @@ def test_the_runtime_uses_the_same_formula(checkpoint_hours: float, rate: float)
 @example(rate=0.25, checkpoint=2 / 60, saved=0.3, factor=2)
 @given(rate=st.floats(0.02, 1), checkpoint=st.floats(0.005, 0.3), saved=st.sampled_from([0.0, 0.3, 0.9]), factor=st.floats(0.3, 3))
 def test_no_other_interval_is_noticeably_better(rate: float, checkpoint: float, saved: float, factor: float) -> None:
-    """Of a run that is so long that its last segment does not matter."""
+    """The run is so long that its last segment does not matter."""
     met = SpotConditions(rate, checkpoint_hours=checkpoint, restart_hours=0.1, saved_share=saved)
     best = best_interval_hours(5000, met)
 

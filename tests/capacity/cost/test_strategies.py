@@ -1,4 +1,4 @@
-"""Every strategy meets every deadline that can be met, on any record; nothing beats the one who knows the future."""
+"""Every strategy meets every feasible deadline on any record, and none costs less than knowing the future."""
 
 from __future__ import annotations
 

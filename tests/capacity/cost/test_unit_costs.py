@@ -1,4 +1,4 @@
-"""Costs of units of work, and what a development pool saves when its nodes go; with the course's figures where it has some."""
+"""Costs of units of work, and savings when a development pool is off; compared with the course's figures where there are any."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ P4D, P4D_SPOT = Decimal("32.77"), Decimal("12.50")
         pytest.param(usd_per_1000_requests(Decimal(3), 0.01, 0.5), "0.06", id="the same on GPUs that are busy half of the time"),
     ],
 )
-def test_a_unit_costs_what_it_comes_to_by_hand(found: Decimal, usd: str) -> None:
+def test_the_cost_of_a_unit_agrees_with_a_calculation_by_hand(found: Decimal, usd: str) -> None:
     assert found == Decimal(usd)
 
 
@@ -50,7 +50,7 @@ def test_eight_nodes_for_ten_hours_a_day_on_spot() -> None:
 
 
 def test_starting_and_staying_around_are_paid_for() -> None:
-    """Two sessions a day with 20 + 10 extra minutes each: an hour a day more."""
+    """Two sessions a day with 20 + 10 additional minutes each: an additional hour a day."""
     use = DevelopmentUse(1, 11, sessions_per_day=2, start_minutes=20, idle_minutes=10)
 
     assert use.billed_hours_per_day == 12
@@ -88,7 +88,7 @@ def spot_discounts(cloud: Vendor) -> list[Decimal]:
 
 
 def test_up_to_90_percent_is_not_what_gpus_get() -> None:
-    """Of the guide's matrix. On GKE the price book's best is 65 %, and three in four are below the 53 % of flex-start."""
+    """A claim of the guide's matrix. On GKE the price book's best discount is 65 %, and three in four are below the 53 % of flex-start."""
     gke, eks = spot_discounts(Vendor.GCP), spot_discounts(Vendor.AWS)
 
     assert (f"{gke[len(gke) // 2]:.0f}", f"{gke[-1]:.0f}", f"{eks[len(eks) // 2]:.0f}", f"{eks[-1]:.0f}") == ("40", "65", "63", "81")

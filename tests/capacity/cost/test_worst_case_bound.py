@@ -1,7 +1,7 @@
-"""The worst case is a bound: no state that a cluster can reach under its ceilings costs more in any month.
+"""The worst case is a bound: no state that a cluster can reach within its ceilings costs more in any month.
 
-The states are drawn here, node by node, from what each ceiling allows, and added up by themselves: machines of a pool in any mixture,
-other work of any family and size, on GKE nodes that it makes by itself in place of declared ones, upgrades, months of up to 744 hours.
+The states are drawn here, node by node, from what each ceiling allows, and summed separately: machines of a pool in any mixture, other work
+of any family and size, GKE nodes that the autoscaler creates in place of declared ones, upgrades, and months of up to 744 hours.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def of_pool(state: State, pool: CostedPool, *, filled: bool) -> None:
     for number in range(nodes + (surge if nodes == pool.max_nodes and state.draw(st.booleans()) else 0)):
         machine = state.draw(st.sampled_from(pool.machines))
         usd = state.price(machine, pool.capacity_type, pool.name)
-        # A reservation is billed where its nodes are not there either, and then takes nothing of any limit; an upgrade's nodes come on top.
+        # A reservation is billed without its nodes too, which then count against no limit. An upgrade's nodes are additional.
         there = not reserved or state.draw(st.booleans())
         if there and number < pool.max_nodes and not state.takes(vcpu, memory, pool.accelerator, pool.ceiling.gpus // pool.max_nodes):
             if not reserved:
@@ -126,7 +126,7 @@ def of_other_work(state: State) -> None:
     ]
     for (_, region), row in state.book.families.items():
         if region == state.plan.region:
-            # Prices rise with size to the last digit.
+            # Prices rise exactly with size.
             size = state.draw(st.sampled_from([1, 2, 4, 16]))
             shapes.append((Fraction(row.vcpu * size), Fraction(row.memory_gib * size), Fraction(row.usd_per_hour) * size))
     if not shapes:
@@ -177,7 +177,7 @@ def reached(draw: st.DrawFn) -> tuple[PlanCost, Fraction]:
     plan = costed(build_plan(parse_settings(draw(valid_settings((platform,))), "drawn"), "drawn"))
     book = prices_of(VOCABULARIES[platform].catalog)
     state = State(draw, plan, book)
-    # In whichever order nodes come, those that are there first have the room.
+    # The first nodes take the room, in whichever order they arrive.
     parts = [of_system, of_other_work, of_gpus_made_by_itself]
     filled = draw(st.booleans())
     if draw(st.booleans()):
@@ -198,14 +198,14 @@ def reached(draw: st.DrawFn) -> tuple[PlanCost, Fraction]:
 @settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(reached())
 def test_no_state_that_settings_allow_costs_more_in_a_month_than_their_worst_case(drawn: tuple[PlanCost, Fraction]) -> None:
-    """Items without any known price are in neither."""
+    """Items without a known price are in neither."""
     cost, usd = drawn
 
     assert usd <= Fraction(cost.total.worst_usd) + Fraction(len(cost.lines), 100)
 
 
 def test_the_worst_case_is_reached_where_nothing_chooses() -> None:
-    """A bound far above everything would pass too. For pools of one machine it is their exact cost, to the cent."""
+    """Any bound that is far too high would pass the other test. For pools of one machine the bound is their exact cost, to the cent."""
     plan = costed(build_plan(parse_settings(SIMPLE, "simple"), "simple"))
     cost = plan_cost(plan, prices_of(VOCABULARIES[Platform.EKS].catalog), USE)
     [nodes] = [each for each in cost.lines if each.name == "h100" and each.section == "pool"]

@@ -1,6 +1,6 @@
-"""The recording rules as text: that they are PromQL, that they ask what the report asks, and that nothing is recorded twice.
+"""The recording rules as text: they are PromQL, read what the report reads, and record nothing twice.
 
-What they come to is shown against the report's own sums by a real Prometheus, in tests/lab.
+In tests/lab a real Prometheus evaluates them, and the results are compared with the report's sums.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def test_every_expression_is_promql_and_short_enough_to_be_judged(scope: dict[st
     assert set(problems.values()) == {""}
 
 
-def test_a_rule_asks_only_for_what_a_rule_before_it_has_recorded() -> None:
+def test_a_rule_reads_only_series_that_earlier_rules_recorded() -> None:
     recorded: set[str] = set()
     for rule in GROUP.rules:
         tree = parsed(rule.expression)
@@ -39,7 +39,7 @@ def test_a_rule_asks_only_for_what_a_rule_before_it_has_recorded() -> None:
         recorded.add(rule.record)
 
 
-def test_kube_state_metrics_is_asked_for_nothing_that_the_report_does_not_ask_for() -> None:
+def test_rules_read_only_series_of_kube_state_metrics_that_the_report_reads() -> None:
     asked = {
         each.name
         for rule in GROUP.rules
@@ -54,7 +54,7 @@ def test_kube_state_metrics_is_asked_for_nothing_that_the_report_does_not_ask_fo
 
 
 @pytest.mark.parametrize("record", [ALLOCATED, USED, MEASURED, IDLE])
-def test_what_is_looked_at_is_by_team_project_workload_type_environment_and_capacity_type(record: str) -> None:
+def test_recorded_series_are_by_team_project_workload_type_environment_and_capacity_type(record: str) -> None:
     [rule] = [each for each in GROUP.rules if each.record == record]
     tree = parsed(rule.expression)
 
@@ -64,7 +64,7 @@ def test_what_is_looked_at_is_by_team_project_workload_type_environment_and_capa
 
 
 @pytest.mark.parametrize("scope", SCOPES[1:], ids=str)
-def test_in_a_scope_every_series_is_asked_for_its_labels_and_every_recorded_one_has_them(scope: dict[str, str]) -> None:
+def test_a_scopes_labels_are_in_every_selector_and_on_every_recorded_series(scope: dict[str, str]) -> None:
     for rule in (each for group in rule_groups(scope) for each in group.rules):
         tree = parsed(rule.expression)
         assert tree is not None
@@ -109,7 +109,7 @@ def test_every_machine_that_always_has_the_same_gpus_has_its_number() -> None:
     assert counted == known
 
 
-def test_labels_are_asked_of_kube_state_metrics_that_the_allow_list_shows() -> None:
+def test_rules_read_only_labels_that_the_allow_list_shows() -> None:
     shown = {name for each in queries() if each.question is not Question.OPENCOST for name in re.findall(r"label_\w+", each.expression)}
     for rule in GROUP.rules:
         tree = parsed(rule.expression)

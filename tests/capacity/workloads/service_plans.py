@@ -1,4 +1,4 @@
-"""Services on the shipped stacks, only what a test is about written, and a stack whose notebooks wait in no queue. Not a test."""
+"""Helpers: services on the shipped stacks, and a stack whose notebooks do not wait in a queue."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _USUAL: dict[str, dict[str, Any]] = {
 
 
 def standing_plan(team: str = "search", **route: Any) -> Plan:
-    """A plan with notebooks, for one team, that wait in no queue: its interactive class is a service's."""
+    """Return a plan with notebooks for one team that do not wait in a queue, because its interactive class is for services."""
     pools = [pool("l4-spot", "g6.xlarge", "spot", 4, "training"), pool("l4-desk", "g6.xlarge", "on-demand", 2, "interactive")]
     owner = {"name": team, "shares": {"l4-spot": 2}, "unqueued": {"l4-desk": 1}, "submitters": ["ml-search"]}
     classes = {"interactive": {"queued": False, "capacity": ["on-demand"], **route}}
@@ -38,7 +38,7 @@ def standing_plan(team: str = "search", **route: Any) -> Plan:
 
 
 def service(plan: Plan | str, kind: str, **fields: Any) -> tuple[KubeObject, ...]:
-    """The objects of a service, of team search where there is one, on a plan or on a shipped stack."""
+    """Return the objects of a service on a plan or on a shipped stack, of team search if there is one."""
     plan = plan_of(plan) if isinstance(plan, str) else plan
     teams = [each.name for each in plan.teams]
     usual = {"name": "desk", "team": "search" if "search" in teams else teams[-1], **_USUAL[kind]}
@@ -47,6 +47,6 @@ def service(plan: Plan | str, kind: str, **fields: Any) -> tuple[KubeObject, ...
 
 
 def of_kind(objects: tuple[KubeObject, ...], kind: str) -> KubeObject:
-    """The one object of a kind."""
+    """Return the only object of a kind."""
     [found] = [each for each in objects if each["kind"] == kind]
     return found

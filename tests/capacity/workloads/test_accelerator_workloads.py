@@ -1,4 +1,4 @@
-"""Work on TPUs and on AWS's own accelerators asks for their devices, for whole hosts and slices of TPUs, and for no GPU."""
+"""Workloads on TPUs and on AWS's own accelerators: they request these devices, whole hosts and slices of TPUs, and no GPU."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_a_job_of_a_slice_is_one_pod_a_host_that_takes_all_its_chips(kind: str, 
         return
     [job] = made(kind, "jax", plan(capacity), pods=4, gpus=4)
 
-    # What GKE's webhook makes TPU_WORKER_ID and TPU_WORKER_HOSTNAMES of ("Deploy TPU workloads in GKE Standard", read 2026-11-26).
+    # GKE's webhook sets TPU_WORKER_ID and TPU_WORKER_HOSTNAMES from these ("Deploy TPU workloads in GKE Standard", read 2026-11-26).
     assert (job["spec"]["completionMode"], job["spec"]["completions"], job["spec"]["parallelism"]) == ("Indexed", 4, 4)
     [pod] = pod_specs(job)
     assert pod["subdomain"]
@@ -103,7 +103,7 @@ def neuron_plan() -> Plan:
 
 
 def made_of_neuron(kind: str, workload_class: str, **fields: Any) -> list[dict[str, Any]]:
-    """The pods' specs of a workload."""
+    """Return the pods' specs of a workload."""
     wanted = {"name": "bert", "team": "red", "workload_class": workload_class, "image": IMAGE, **fields}
     return [spec for each in objects_of(neuron_plan(), kind, wanted) for spec in pod_specs(each)]
 

@@ -1,4 +1,4 @@
-"""Pods that train together on nodes with EFA or GPUDirect have their interfaces, and no pod asks for some where a node has none."""
+"""Pods that train together on nodes with EFA or GPUDirect have network interfaces. No pod requests interfaces that its nodes lack."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ GANG: dict[str, Any] = {"pods": 2, "gpus": 8}
 
 
 def asked(pod: dict[str, Any]) -> tuple[str | None, str | None]:
-    """The interfaces that the pod's container requests, and its limit."""
+    """Return the interfaces that the pod's container requests, and its limit."""
     [container] = pod["containers"]
     return container["resources"]["requests"].get(EFA), container["resources"]["limits"].get(EFA)
 
 
 def plan_with(*pools: tuple[str, str]) -> Plan:
-    """An EKS stack of one team and pools with EFA, each by its name and its machine."""
+    """Return an EKS plan of one team with EFA pools, each given by its name and machine."""
     made = [pool(name, machine, "spot", 4, "training", efa=True, zones=["us-east-1a"]) for name, machine in pools]
     return plan_of(eks(*made, teams=[team("red", shares={name: 8 for name, _ in pools})]))
 
@@ -47,12 +47,12 @@ def test_a_gang_asks_for_the_interfaces_of_its_nodes_where_all_its_pools_have_th
     assert pools_of(pod) == ["h100-reserved"]
     assert asked(pod) == ("32", "32")
     found = variables(pod)
-    # Huge pages are no resource that Karpenter makes a node for.
+    # Karpenter creates no node for huge pages.
     assert (found["FI_PROVIDER"], found["FI_EFA_USE_HUGE_PAGE"]) == ("efa", "0")
     assert not any(key.startswith("hugepages") for key in pod["containers"][0]["resources"]["requests"])
 
 
-def test_where_some_of_its_pools_have_none_it_says_so_and_how_to_have_it() -> None:
+def test_a_gang_with_some_pools_without_efa_says_so_and_how_to_get_it() -> None:
     job = job_of("prod-eks", **GANG)
 
     pod = job["spec"]["template"]["spec"]
@@ -62,7 +62,7 @@ def test_where_some_of_its_pools_have_none_it_says_so_and_how_to_have_it() -> No
     }
 
 
-def test_asked_for_it_leaves_out_the_pools_without() -> None:
+def test_a_request_for_efa_excludes_the_pools_without() -> None:
     job = job_of("prod-eks", **GANG, fast_network=True)
 
     pod = job["spec"]["template"]["spec"]
@@ -70,7 +70,7 @@ def test_asked_for_it_leaves_out_the_pools_without() -> None:
     assert "annotations" not in job["metadata"]
 
 
-def test_refused_it_asks_for_none_and_says_nothing() -> None:
+def test_a_gang_that_declines_efa_requests_none_and_has_no_note() -> None:
     job = job_of("prod-eks", **GANG, team="search", fast_network=False)
 
     assert asked(job["spec"]["template"]["spec"]) == (None, None)
@@ -95,19 +95,21 @@ def test_on_pools_with_different_numbers_of_interfaces_it_asks_for_what_all_have
 
 
 @pytest.mark.parametrize(
-    "stack,fields,told",
+    "stack,fields,message",
     [
         ("prod-eks", {"workload_class": "best-effort"}, "the stack has them in h100-reserved (32 for 8 GPUs, for training); leave it out"),
         ("prod-gke", {}, "which the namespaces of teams refuse); leave it out for the nodes' ordinary network"),
         ("local", {}, "is for pools with EFA interfaces, and class training has none with one for a pod of 1 GPU(s)"),
     ],
 )
-def test_asked_for_where_there_is_none_it_is_refused_with_where_it_is(stack: str, fields: dict[str, Any], told: str) -> None:
+def test_a_request_for_efa_without_such_a_pool_is_refused_with_the_pools_that_have_it(
+    stack: str, fields: dict[str, Any], message: str
+) -> None:
     with pytest.raises(WorkloadError) as refused:
         objects(stack, "queued-job", fast_network=True, **fields)
     [problem] = refused.value.problems
     assert str(problem).startswith("fast_network (is true): ")
-    assert told in str(problem)
+    assert message in str(problem)
 
 
 def test_a_pod_too_small_for_a_whole_interface_has_none() -> None:
@@ -132,7 +134,7 @@ def template_of(made: dict[str, Any]) -> dict[str, Any]:
 
 
 def interfaces(template: dict[str, Any]) -> list[tuple[str, str]]:
-    """Interface and network of each, as GKE reads them."""
+    """Return the interface and network of each, as GKE reads them."""
     return [
         (each["interfaceName"], each["network"]) for each in json.loads(template["metadata"].get("annotations", {}).get(INTERFACES, "[]"))
     ]
@@ -151,14 +153,14 @@ def test_a_gang_that_asks_for_it_has_the_pools_with_it_and_all_networks_of_a_nod
 
 
 @pytest.mark.parametrize("model,pool,tuner", [("h200", "h200", "tuner_config_a3u.txtpb"), ("b200", "b200", "tuner_config_a4.txtpb")])
-def test_on_one_kind_of_machine_nccl_is_told_its_file(model: str, pool: str, tuner: str) -> None:
+def test_nccl_reads_the_tuner_file_of_its_machine(model: str, pool: str, tuner: str) -> None:
     template = template_of(job(gpu_models=(model,)))
 
-    assert (pools_of(template["spec"]), len(interfaces(template))) == ([pool], 9), "all of its pools have it: nobody needs to ask"
+    assert (pools_of(template["spec"]), len(interfaces(template))) == ([pool], 9), "all of its pools have it, so no request is needed"
     assert variables(template["spec"])["NCCL_TUNER_CONFIG_PATH"] == f"/usr/local/nvidia/gib/configs/{tuner}"
 
 
-def test_where_some_of_its_pools_have_no_gpudirect_it_says_so_and_how_to_have_it() -> None:
+def test_a_gang_with_some_pools_without_gpudirect_says_so_and_how_to_get_it() -> None:
     made = job()
 
     assert interfaces(template_of(made)) == []
@@ -182,22 +184,22 @@ def test_pods_that_do_not_train_together_or_do_not_want_it_have_none(kind: str, 
     assert (interfaces(template), "NCCL_NET" in variables(template["spec"])) == ([], False)
 
 
-def test_a_variable_of_the_authors_goes_before_those_of_the_network() -> None:
+def test_the_authors_variables_override_those_of_the_network() -> None:
     template = template_of(job(fast_network=True, env={"LD_LIBRARY_PATH": "/opt/lib:/usr/local/nvidia/lib64"}))
 
     assert variables(template["spec"])["LD_LIBRARY_PATH"].startswith("/opt/lib")
 
 
 @pytest.mark.parametrize(
-    "machine,told",
+    "machine,message",
     [
         ("a3-megagpu-8g", r"the stack has them in no pool \(.*h200, a3-megagpu-8g, cannot: its GPUDirect .* needs a daemon with NET_ADMIN"),
         ("a3-ultragpu-8g", r"in no pool \(.*h200, a3-ultragpu-8g, has it with `network: gpudirect`"),
     ],
 )
-def test_work_that_asks_for_it_where_no_pool_has_it_is_told_which_could_and_why_others_cannot(machine: str, told: str) -> None:
+def test_a_request_for_gpudirect_without_such_a_pool_names_pools_that_could_have_it(machine: str, message: str) -> None:
     plan = plan_of(gpudirect_settings(gpudirect_pool("h200", machine, network="ordinary")))
     written = {"name": "bert", "team": "nlp", "workload_class": "training", "image": IMAGE, "pods": 2, "gpus": 8, "fast_network": True}
 
-    with pytest.raises(WorkloadError, match=told):
+    with pytest.raises(WorkloadError, match=message):
         objects_of(plan, "checkpointed-job", written)

@@ -1,4 +1,4 @@
-"""Work that names its GPU, or the memory that it needs, goes where both are, and is refused with what there is where nothing suits."""
+"""Requests for a GPU model or for GPU memory go to pools with both, or are refused with the available ones."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ def test_the_affinity_names_the_pools_whose_gpus_are_as_wished(stack: str, field
     assert pools_of(pod_of(stack, **fields)) == pools
 
 
-def test_what_a_pod_asks_for_beside_its_gpus_goes_by_the_machines_that_are_left() -> None:
-    """A share of the smallest machine of a class is less than what an H100 comes with."""
+def test_vcpu_and_memory_of_a_pod_depend_on_the_remaining_machines() -> None:
+    """Of the class's smallest machine the share would be smaller than an H100's."""
     assert pod_of("prod-gke", gpu_models=["h100"])["containers"][0]["resources"]["requests"]["memory"] == "175Gi"
 
 
-def test_where_the_autoscaler_chooses_among_pools_kueue_is_told_by_the_gpus_labels_which_flavors_are_meant() -> None:
-    """Such a flavor names no pool: an affinity to pools alone would let Kueue admit the job to GPUs that its pods may not run on."""
+def test_where_the_autoscaler_chooses_among_pools_gpu_labels_select_the_flavors_in_kueue() -> None:
+    """Such a flavor names no pool. With an affinity to pools only, Kueue would admit the job to GPUs that its pods may not use."""
     climbing = {"training": {"fallback": "stock-out", "capacity": ["spot", "on-demand"]}}
     machines = {"a100": "p4d.24xlarge", "a100-large": "p4de.24xlarge", "h100": "p5.48xlarge", "l4": "g6.xlarge"}
     pools = [pool(name, machine, "spot", 1, "training") for name, machine in machines.items()]
@@ -60,8 +60,8 @@ def test_where_the_autoscaler_chooses_among_pools_kueue_is_told_by_the_gpus_labe
     assert pools_of(any_of_them["spec"]["template"]["spec"]) == ["a100", "a100-large", "h100", "l4"]
 
 
-def test_beside_a_compute_class_which_goes_through_all_its_pools_a_choice_is_refused() -> None:
-    """GKE takes no other selector there: without a refusal an 80 GB model would go to 24 GB GPUs."""
+def test_a_choice_of_pools_is_refused_with_a_compute_class_that_uses_all_of_them() -> None:
+    """GKE accepts no other selector there: without a refusal an 80 GB model would go to 24 GB GPUs."""
     written = {"name": "chat", "team": "search", "workload_class": "inference", "image": IMAGE}
     plan = plan_of("prod-gke")
     assert objects_of(plan, "model-server", {**written, "gpu_models": ["l4"]}), "every pool of the class has it"

@@ -1,4 +1,4 @@
-"""What starts a job's program on all GPUs: the rendered command, run as a kubelet would, gives every process its place in one world."""
+"""Launchers of a job on all GPUs. The rendered command runs as under a kubelet, and gives every process its rank in one world."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ program = sys.argv[7:] if sys.argv[6] == "--no-python" else [sys.executable, *sy
 os.environ.update({{name.upper().replace("-", "_"): options[name] for name in ("nnodes", "node-rank", "master-addr", "master-port")}})
 os.execv(sys.executable, [sys.executable, {str(DOUBLE)!r}, options["nproc-per-node"], *program])
 """
-"""A torchrun that reads its options as the real one does and then is the double, which make test-torch holds against it."""
+"""A torchrun that parses its options like the real one and then runs the stand-in. make test-torch compares it with the real one."""
 
 
 def container(**fields: Any) -> dict[str, Any]:
@@ -40,7 +40,7 @@ def container(**fields: Any) -> dict[str, Any]:
 
 
 def expanded(made: dict[str, Any], index: int) -> tuple[list[str], dict[str, str]]:
-    """Command and variables as a kubelet hands them over: $(NAME) is the value of a variable that comes before."""
+    """Return command and variables as a kubelet passes them on: $(NAME) is replaced by an earlier variable."""
     known: dict[str, str] = {}
 
     def filled(text: str) -> str:
@@ -52,7 +52,7 @@ def expanded(made: dict[str, Any], index: int) -> tuple[list[str], dict[str, str
 
 
 def run(made: dict[str, Any], index: int, folder: Path) -> list[tuple[dict[str, str | None], list[str]]]:
-    """What each process of a pod finds, by its rank; the pod has two GPUs."""
+    """Return the environment and arguments of each process of a pod with two GPUs, by rank."""
     (folder / "train.py").write_text(SHOW)
     torchrun = folder / "torchrun"
     torchrun.write_text(TORCHRUN)
@@ -101,18 +101,18 @@ def test_with_jax_each_pod_has_one_process_that_knows_the_coordinator(tmp_path: 
         (["python", "-u", "train.py"], ["--no-python", "python", "-u", "train.py"]),
     ],
 )
-def test_torchrun_is_given_a_program_as_it_takes_one(command: list[str], words: list[str]) -> None:
+def test_a_command_becomes_torchruns_arguments(command: list[str], words: list[str]) -> None:
     assert container(launcher="torchrun", command=command)["command"][-len(words) :] == words
 
 
 def test_with_ray_the_pods_are_one_cluster_in_which_the_first_runs_the_program() -> None:
-    """What that does is in tests/runtime/test_ray.py."""
+    """tests/runtime/test_ray.py tests what the command does."""
     assert " ".join(container(launcher="ray")["command"][3:]) == "-- python -m flexspot_runtime.ray -- python train.py --lr 0.1"
 
 
 @pytest.mark.parametrize("launcher,deciding", [("ray", "0"), ("ranks", None), ("torchrun", None)])
 def test_with_ray_the_end_of_the_first_pod_is_that_of_the_job(launcher: str, deciding: str | None) -> None:
-    """What the API server and the Job controller make of it is in tests/lab/test_ray_gang.py."""
+    """tests/lab/test_ray_gang.py tests the effect in the API server and the Job controller."""
     fields = {"pods": 2, "gpus": 8, "launcher": launcher, "command": ["python", "main.py"]}
     [gang] = objects("prod-eks", "checkpointed-job", **fields)
     [jobset] = objects("prod-eks", "checkpointed-job", jobset=True, **fields)
@@ -125,17 +125,17 @@ def test_with_ray_the_end_of_the_first_pod_is_that_of_the_job(launcher: str, dec
 
 
 @pytest.mark.parametrize("launcher", ["ranks", "torchrun", "jax", "ray"])
-def test_all_of_them_end_with_143_where_they_were_interrupted(launcher: str) -> None:
+def test_every_launcher_exits_with_143_after_an_interruption(launcher: str) -> None:
     assert container(launcher=launcher)["command"][:3] == ["python", "-m", "flexspot_runtime.launch"]
 
 
 @pytest.mark.parametrize(
-    "fields,told",
+    "fields,message",
     [
         ({"launcher": "torchrun"}, "launcher (is 'torchrun'): starts the program that command names, and there is none"),
         ({"launcher": "mpirun", "command": ["a"]}, "launcher (is 'mpirun'): is not one of the allowed values"),
     ],
 )
-def test_one_that_has_nothing_to_start_or_that_nobody_knows_is_refused(fields: dict[str, Any], told: str) -> None:
-    with pytest.raises(WorkloadError, match=re.escape(told)):
+def test_an_unknown_launcher_or_one_without_a_program_is_refused(fields: dict[str, Any], message: str) -> None:
+    with pytest.raises(WorkloadError, match=re.escape(message)):
         objects("prod-eks", "checkpointed-job", image=IMAGE, **fields)

@@ -1,4 +1,4 @@
-"""Model caches: a folder of a bucket of the cluster's own region, read only, through a claim that any pods mount at once."""
+"""Model caches: a folder of a bucket in the cluster's region, read-only, through a claim that any pods mount at once."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_volume_and_claim_are_bound_to_each_other_and_read_only(stack: str, driv
     assert options <= set(volume["spec"]["mountOptions"])
 
 
-def test_what_is_kept_on_a_node_has_a_ceiling_and_none_is_kept_where_it_is_zero() -> None:
+def test_the_cache_on_a_node_has_a_limit_and_zero_means_no_cache() -> None:
     kept, none = (of_kind(service("prod-eks", "model-cache", cache_gib=gib), "PersistentVolume")["spec"]["csi"] for gib in (200, 0))
 
     assert kept["volumeAttributes"] | {"cache": "emptyDir", "cacheEmptyDirSizeLimit": "200Gi"} == kept["volumeAttributes"]

@@ -31,7 +31,7 @@ def test_a_server_is_a_service_replicas_and_a_budget_that_lets_one_go() -> None:
     [
         ({"replicas": 2}, {"maxSurge": 0, "maxUnavailable": 1}),
         ({"replicas": 1}, {"maxSurge": 1, "maxUnavailable": 0}),
-        # Team ads has 4 GPUs: a second pod of one with all of them would wait for ever. Its nodes have one each.
+        # Team ads has 4 GPUs: a second pod that uses all of them would wait forever. Its nodes have one each.
         ({"replicas": 1, "team": "ads", "gpus": 1}, {"maxSurge": 1, "maxUnavailable": 0}),
     ],
 )

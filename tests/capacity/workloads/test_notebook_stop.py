@@ -1,4 +1,4 @@
-"""The script beside a notebook, run as its pod runs it: against a server that answers as Jupyter's does, and against Kubernetes' scale."""
+"""The script in a notebook's sidecar, run as in its pod: against a server that answers like Jupyter's, and against Kubernetes' scale."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NOON = 1_795_348_800.0
 
 
 def kernel(at: str, state: str = "idle") -> dict[str, Any]:
-    """As jupyter_server 2.21 lists one."""
+    """Return a kernel as jupyter_server 2.21 lists it."""
     return {"id": "2bf1d1b8", "name": "python3", "last_activity": at, "execution_state": state, "connections": 1}
 
 
@@ -35,7 +35,7 @@ def terminal(at: str) -> dict[str, Any]:
     return {"name": "1", "last_activity": at}
 
 
-class Asked(queue.Queue[tuple[str, str, str, str]]):
+class Requests(queue.Queue[tuple[str, str, str, str]]):
     """Method, path, authorization and body of each request, the oldest first."""
 
     def all(self) -> list[tuple[str, str, str, str]]:
@@ -43,9 +43,9 @@ class Asked(queue.Queue[tuple[str, str, str, str]]):
 
 
 @contextmanager
-def answering(answers: dict[str, Any], trust: ssl.SSLContext | None = None) -> Generator[tuple[int, Asked]]:
-    """A server that gives these answers by path, 403 for others; its port, and what it was asked."""
-    asked = Asked()
+def answering(answers: dict[str, Any], trust: ssl.SSLContext | None = None) -> Generator[tuple[int, Requests]]:
+    """Yield the port and the received requests of a server that gives these answers by path, 403 for other paths."""
+    asked = Requests()
 
     def reply(request: Request) -> Reply:
         asked.put((request.method, request.path, request.headers.get("authorization", ""), request.body))
@@ -56,8 +56,8 @@ def answering(answers: dict[str, Any], trust: ssl.SSLContext | None = None) -> G
 
 
 def environment(port: int, **more: str) -> dict[str, str]:
-    told = {"FLEXSPOT_NOTEBOOK_URL": f"http://127.0.0.1:{port}", "JUPYTER_TOKEN": "secret", "FLEXSPOT_IDLE_TIMEOUT_SECONDS": "3600"}
-    return {**told, **more}
+    variables = {"FLEXSPOT_NOTEBOOK_URL": f"http://127.0.0.1:{port}", "JUPYTER_TOKEN": "secret", "FLEXSPOT_IDLE_TIMEOUT_SECONDS": "3600"}
+    return {**variables, **more}
 
 
 def test_a_kernel_at_work_works_now_and_a_terminal_counts_like_a_kernel() -> None:
@@ -73,12 +73,12 @@ def test_a_kernel_at_work_works_now_and_a_terminal_counts_like_a_kernel() -> Non
     "active,started,reason",
     [
         (NOON - 3599, NOON - 8000, ""),
-        (NOON - 3600, NOON - 8000, "nobody has worked in it for 3600 s"),
+        (NOON - 3600, NOON - 8000, "it has been idle for 3600 s"),
         (NOON, NOON - 43_200, "it has run for 43200 s, which is its limit"),
         (NOON, NOON - 50, "it is 12:00 UTC"),
     ],
 )
-def test_it_ends_by_idleness_by_its_limit_and_by_night(active: float, started: float, reason: str) -> None:
+def test_a_notebook_is_stopped_when_idle_at_its_limit_and_at_night(active: float, started: float, reason: str) -> None:
     limits = {"FLEXSPOT_IDLE_TIMEOUT_SECONDS": "3600", "FLEXSPOT_RUN_LIMIT_SECONDS": "43200"}
     night = {"FLEXSPOT_NIGHTLY_STOP_UTC": "12:00"} if "UTC" in reason else {}
 
@@ -99,7 +99,7 @@ def test_an_idle_server_is_shut_down_with_its_own_token() -> None:
     assert {each[2] for each in asked.all()} == {"token secret"}
 
 
-def test_a_server_at_work_is_left_alone_and_remembered() -> None:
+def test_a_busy_server_keeps_running_and_its_activity_is_remembered() -> None:
     with answering({"/api/kernels": [kernel("2026-01-01T00:00:00Z", "busy")], "/api/terminals": []}) as (port, asked):
         active = look(environment(port), active=0.0, started=0.0)
 
@@ -123,21 +123,21 @@ def test_a_deployment_is_scaled_to_zero_over_a_connection_that_is_trusted(tmp_pa
     (tmp_path / "ca.crt").write_bytes(made.certificate("ca").read_bytes())
     path = "/apis/apps/v1/namespaces/search/deployments/desk/scale"
     with answering({path: {}}, trust) as (port, asked):
-        told = {"KUBERNETES_SERVICE_HOST": "127.0.0.1", "KUBERNETES_SERVICE_PORT": str(port), "FLEXSPOT_SCALE_PATH": path}
-        stop({**told, "FLEXSPOT_KUBERNETES_CREDENTIALS": str(tmp_path)})
+        variables = {"KUBERNETES_SERVICE_HOST": "127.0.0.1", "KUBERNETES_SERVICE_PORT": str(port), "FLEXSPOT_SCALE_PATH": path}
+        stop({**variables, "FLEXSPOT_KUBERNETES_CREDENTIALS": str(tmp_path)})
 
     assert asked.all() == [("PATCH", path, "Bearer of-the-pod", '{"spec":{"replicas":0}}')]
 
 
-def test_the_text_in_the_pod_runs_by_itself_until_it_is_told_to_end() -> None:
+def test_the_script_in_the_pod_runs_alone_until_sigterm() -> None:
     [sidecar] = of_kind(service("local", "notebook"), "CronJob")["spec"]["jobTemplate"]["spec"]["template"]["spec"]["initContainers"]
     _, *arguments = sidecar["command"]
     answers: dict[str, Any] = {"/api/kernels": [], "/api/terminals": [], "/api/shutdown": None}
     with answering(answers) as (port, asked):
-        told = environment(port, FLEXSPOT_IDLE_TIMEOUT_SECONDS="0", PATH=os.environ["PATH"])
-        with subprocess.Popen([sys.executable, *arguments], env=told, stdout=subprocess.PIPE, text=True) as process:
+        variables = environment(port, FLEXSPOT_IDLE_TIMEOUT_SECONDS="0", PATH=os.environ["PATH"])
+        with subprocess.Popen([sys.executable, *arguments], env=variables, stdout=subprocess.PIPE, text=True) as process:
             assert process.stdout is not None
-            assert "nobody has worked in it" in process.stdout.readline()
+            assert "it has been idle" in process.stdout.readline()
             while asked.get(timeout=60)[1] != "/api/shutdown":
                 pass
             process.terminate()

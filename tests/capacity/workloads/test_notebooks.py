@@ -12,7 +12,7 @@ from flexspot.capacity.workloads.notebook_stop import LIMIT_VARIABLE, SCALE_VARI
 
 
 def session(stack: str = "prod-eks", **fields: Any) -> dict[str, Any]:
-    """The Job that a session is made from."""
+    """Return the Job that a session is created from."""
     return of_kind(service(stack, "notebook", **fields), "CronJob")["spec"]["jobTemplate"]
 
 
@@ -21,7 +21,7 @@ def sidecar(template: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def told(container: dict[str, Any]) -> dict[str, Any]:
+def variables_of(container: dict[str, Any]) -> dict[str, Any]:
     return {each["name"]: each.get("value", each.get("valueFrom")) for each in container["env"]}
 
 
@@ -41,7 +41,7 @@ def test_without_a_queue_it_is_a_deployment_that_is_made_asleep_and_has_one_pod_
     deployment = of_kind(service(standing_plan(), "notebook"), "Deployment")["spec"]
 
     assert (deployment["replicas"], deployment["strategy"]) == (0, {"type": "Recreate"})
-    watch = told(sidecar(deployment["template"]))
+    watch = variables_of(sidecar(deployment["template"]))
     assert watch[SCALE_VARIABLE] == "/apis/apps/v1/namespaces/search/deployments/desk/scale"
     assert watch[LIMIT_VARIABLE] == str(12 * 3600)
 
@@ -56,7 +56,7 @@ def test_the_server_culls_what_is_idle_even_in_an_open_tab_and_asks_for_its_toke
         "--MappingKernelManager.cull_connected=True",
         "--TerminalManager.cull_inactive_timeout=1800",
     } <= set(main["args"])
-    assert told(main)["JUPYTER_TOKEN"] == {"secretKeyRef": {"name": "desk-token", "key": "token"}}
+    assert variables_of(main)["JUPYTER_TOKEN"] == {"secretKeyRef": {"name": "desk-token", "key": "token"}}
 
 
 def test_another_command_options_and_secret_are_the_authors() -> None:
@@ -70,8 +70,8 @@ def test_another_command_options_and_secret_are_the_authors() -> None:
     [main] = session(**fields)["spec"]["template"]["spec"]["containers"]
 
     assert (main["command"], main["args"][-1]) == (["start-notebook.py"], "--ServerApp.base_url=/ann")
-    assert told(main)["JUPYTER_TOKEN"]["secretKeyRef"]["name"] == "ann"
-    assert told(main)["HOME"] == "/scratch/ann"
+    assert variables_of(main)["JUPYTER_TOKEN"]["secretKeyRef"]["name"] == "ann"
+    assert variables_of(main)["HOME"] == "/scratch/ann"
 
 
 def test_the_home_is_a_disk_of_its_own_that_the_process_may_write_to() -> None:
@@ -90,7 +90,7 @@ def test_the_watch_of_a_session_has_no_token_of_kubernetes_and_does_not_keep_its
 
     watch = sidecar(template)
     assert (watch["restartPolicy"], watch["volumeMounts"]) == ("Always", [])
-    assert SCALE_VARIABLE not in told(watch)
+    assert SCALE_VARIABLE not in variables_of(watch)
     assert template["spec"]["automountServiceAccountToken"] is False
     assert not [each for each in template["spec"]["volumes"] if "projected" in each]
 
@@ -103,7 +103,7 @@ def test_the_token_of_a_standing_notebook_is_in_the_watch_alone() -> None:
     assert credentials not in {each["name"] for each in template["spec"]["containers"][0]["volumeMounts"]}
 
 
-def test_who_stops_and_who_starts_may_do_that_with_this_one_object_and_nothing_else() -> None:
+def test_the_rights_to_stop_and_start_are_for_this_object_only() -> None:
     made = service(standing_plan(), "notebook")
 
     rules = {each["metadata"]["name"]: each["rules"] for each in made if each["kind"] == "Role"}
@@ -131,7 +131,7 @@ def test_a_notebook_is_not_moved_to_save_a_node_where_the_pool_has_its_work_move
 @pytest.mark.parametrize(
     "stack,annotations", [("prod-eks", {"karpenter.sh/do-not-disrupt": "true"}), ("prod-gke", {STAY_ANNOTATION: "false"})]
 )
-def test_each_autoscaler_is_told_in_its_own_words(stack: str, annotations: dict[str, str]) -> None:
+def test_each_autoscaler_has_its_own_annotation(stack: str, annotations: dict[str, str]) -> None:
     deployment = of_kind(service(stack, "notebook", workload_class="inference"), "Deployment")
 
     assert deployment["spec"]["template"]["metadata"]["annotations"] == annotations

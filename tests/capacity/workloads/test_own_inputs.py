@@ -1,4 +1,4 @@
-"""What of a team's own pods are given, in every kind of workload, and what is refused because it would wait, fail or be refused later."""
+"""Inputs of a team for the pods of every kind of workload, and refusals of those that would wait, fail or be rejected later."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_pods_are_given_keys_volumes_pull_secrets_and_resources() -> None:
         "/etc/tuning": ({"configMap": {"name": "tuning"}}, True),
         "/keys": ({"secret": {"secretName": "hub"}}, True),
     }
-    assert sum("persistentVolumeClaim" in each for each in sources.values()) == 3, "a claim that stands twice is one volume"
+    assert sum("persistentVolumeClaim" in each for each in sources.values()) == 3, "a claim that is mounted twice is one volume"
     assert pod["imagePullSecrets"] == [{"name": "registry.prod"}, {"name": "mirror"}]
     for sort in ("requests", "limits"):
         assert {key: container["resources"][sort][key] for key in OWN["resources"]} == OWN["resources"]
@@ -71,7 +71,7 @@ def test_every_kind_gives_its_own_container_the_same(kind: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "fields,told",
+    "fields,message",
     [
         ({"resources": {"memory": "4Gi"}}, "resources.memory (is 4Gi): has an input of its own; use memory"),
         ({"resources": {"nvidia.com/gpu": "4"}}, "resources.nvidia.com/gpu (is 4): has an input of its own; use gpus"),
@@ -95,13 +95,13 @@ def test_every_kind_gives_its_own_container_the_same(kind: str) -> None:
         ({"image_pull_secrets": ["My_Secret"]}, "the name of an object of Kubernetes: lower-case letters, digits, inner hyphens and dots"),
     ],
 )
-def test_what_would_wait_fail_or_be_refused_later_is_refused(fields: dict[str, Any], told: str) -> None:
+def test_inputs_that_would_wait_or_fail_later_are_refused(fields: dict[str, Any], message: str) -> None:
     [problem] = refused(**fields)
 
-    assert told in problem
+    assert message in problem
 
 
-def test_a_jobset_and_work_without_gpus_are_given_the_same() -> None:
+def test_a_jobset_and_work_without_gpus_get_the_same_inputs() -> None:
     [jobset] = objects("prod-eks", "checkpointed-job", pods=2, jobset=True, **OWN)
     [pod] = list(pod_specs(jobset))
     assert pod["imagePullSecrets"] == [{"name": "registry.prod"}, {"name": "mirror"}]

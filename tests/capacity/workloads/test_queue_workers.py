@@ -24,11 +24,11 @@ def test_each_worker_of_a_queued_class_is_a_job_that_ends_when_there_is_no_more_
         assert job["spec"]["template"]["metadata"]["labels"]["flexspot.dev/workload-type"] == "worker"
 
 
-def test_a_worker_is_told_its_queue_its_lease_and_its_grace_and_the_lease_outlasts_the_grace() -> None:
+def test_a_worker_has_variables_for_its_queue_lease_and_grace_and_the_lease_outlasts_the_grace() -> None:
     [job] = service("prod-eks", "queue-workers", lease_seconds=120)
 
-    told = variables(job["spec"]["template"]["spec"])
-    assert (told[QUEUE_VARIABLE], told[LEASE_VARIABLE], told["FLEXSPOT_GRACE_SECONDS"]) == (SQS, "120", "60")
+    environment = variables(job["spec"]["template"]["spec"])
+    assert (environment[QUEUE_VARIABLE], environment[LEASE_VARIABLE], environment["FLEXSPOT_GRACE_SECONDS"]) == (SQS, "120", "60")
 
 
 def test_with_keda_a_queued_class_has_a_pattern_of_jobs_that_the_queue_admits_one_by_one() -> None:

@@ -1,4 +1,4 @@
-"""Jobs: what they count as a failure, how long they run, how their pods belong together."""
+"""Jobs: failures that count, run times, and the relation of their pods."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def test_pods_that_train_together_are_all_there_at_once_and_find_pod_0_by_name()
     pod = spec["template"]["spec"]
 
     assert (spec["completions"], spec["parallelism"], spec["completionMode"]) == (4, 4, "Indexed")
-    assert (spec["backoffLimitPerIndex"], spec["maxFailedIndexes"]) == (3, 0), "no pod can do without another that has failed for good"
+    assert (spec["backoffLimitPerIndex"], spec["maxFailedIndexes"]) == (3, 0), "no pod can continue without one that has failed for good"
     assert "backoffLimit" not in spec, "one count for all would delay a new pod for the interruptions of every other"
     assert pod["subdomain"] == GANG_SERVICE
     assert GANG_SELECTOR.items() <= spec["template"]["metadata"]["labels"].items(), "the team's Service names them"
@@ -56,7 +56,7 @@ def test_each_pod_of_a_batch_is_a_job_that_waits_runs_and_resumes_for_itself() -
         assert (found["NNODES"], found["NODE_RANK"]) == ("1", "0"), "whatever its index, it is a world of its own"
 
 
-def test_more_pods_than_a_team_has_gpus_take_their_turns_unless_they_are_one_job() -> None:
+def test_a_batch_may_have_more_pods_than_its_team_has_gpus_unless_it_is_one_job() -> None:
     assert len(objects("local", "queued-job", pods=50)) == 50
     with pytest.raises(WorkloadError, match="is 50 GPUs at once, and team team-alpha can have 4 of one kind"):
         objects("local", "queued-job", pods=50, at_once=50)
@@ -115,6 +115,6 @@ def test_dws_is_asked_for_the_jobs_own_time_and_a_boot(fields: dict[str, Any], a
     ],
 )
 def test_capacity_that_does_not_suit_how_pods_belong_together_is_left_out(kind: str, fields: dict[str, Any], pools: list[str]) -> None:
-    # Flex-start nodes come one by one: a gang would pay for the first while it waits for the last. Nodes of one request are all for pods
-    # that are there when it is made.
+    # Flex-start nodes arrive one by one: a gang would pay for the first while it waits for the last. Nodes of one request arrive together,
+    # for pods that exist at that time.
     assert pools_of(pod_of("prod-gke", kind, **fields)) == pools

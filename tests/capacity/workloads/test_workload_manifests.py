@@ -24,11 +24,11 @@ SNAPSHOTS = Path(__file__).parent / "snapshots"
         ("dev-eks", "queued-job", {"pods": 3, "workload_class": "spot-low"}),
     ],
 )
-def test_what_is_rendered_is_what_was_reviewed(stack: str, kind: str, fields: dict[str, Any]) -> None:
+def test_rendered_manifests_are_the_reviewed_ones(stack: str, kind: str, fields: dict[str, Any]) -> None:
     assert_snapshot(manifests_yaml(objects(stack, kind, **fields)), SNAPSHOTS / f"{stack}.{kind}.yaml")
 
 
-def test_every_document_stands_for_itself_without_anchors() -> None:
+def test_documents_have_no_yaml_anchors() -> None:
     made = objects("prod-gke", "checkpointed-job", pods=2)
     text = manifests_yaml(made)
 
@@ -36,7 +36,7 @@ def test_every_document_stands_for_itself_without_anchors() -> None:
     assert list(yaml.safe_load_all(text)) == list(made)
 
 
-def test_a_template_is_the_same_objects_with_what_to_fill_in_and_what_is_derived() -> None:
+def test_a_template_has_the_same_objects_with_comments_on_fields_to_fill_in_and_derived_ones() -> None:
     made = objects("prod-gke", "checkpointed-job", command=["python", "train.py"])
     text = template_yaml(made)
     lines = text.splitlines()

@@ -1,4 +1,4 @@
-"""What is in every pod: who it is, what it asks for, where it goes, what it mounts and how it ends."""
+"""Contents of every pod: its owner, requests, placement, mounts and end."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_tolerations_are_those_of_the_pools_that_are_left_so_that_none_is_dead()
 
 
 @pytest.mark.parametrize("stack,grace", [("dev-gke", "90"), ("prod-eks", "90")])
-def test_the_program_is_told_how_long_it_has_from_sigterm_to_the_kill(stack: str, grace: str) -> None:
+def test_a_variable_has_the_seconds_from_sigterm_to_the_kill(stack: str, grace: str) -> None:
     pod = pod_of(stack)
 
     assert (pod["terminationGracePeriodSeconds"], variables(pod)["FLEXSPOT_GRACE_SECONDS"]) == (int(grace), grace)
@@ -46,7 +46,7 @@ def test_pods_are_fit_for_restricted_pod_security_and_for_processes_without_a_ho
     assert pod["securityContext"] == {
         "runAsNonRoot": True,
         "runAsUser": 2000,
-        # The mounts' group, which may write there: the mounts have one owner, whatever the request says.
+        # The mounts' group may write there: the mounts have one owner, whatever the request says.
         "runAsGroup": 1000,
         "seccompProfile": {"type": "RuntimeDefault"},
     }
@@ -71,12 +71,12 @@ def test_checkpoints_and_data_sets_are_mounted_by_the_teams_claims(stack: str, a
     mounts = {each["name"]: each["mountPath"] for each in pod["containers"][0]["volumeMounts"]}
     assert (mounts["checkpoints"], mounts["datasets"]) == ("/checkpoints", "/datasets")
     assert variables(pod)["CHECKPOINT_DIR"] == "/checkpoints/bert/run-3"
-    assert variables(pod)["FLEXSPOT_JOB"] == "nlp/bert/run-3", "whose they are goes by the folder, not by the name"
+    assert variables(pod)["FLEXSPOT_JOB"] == "nlp/bert/run-3", "their owner depends on the folder, not on the name"
     annotations = job["spec"]["template"]["metadata"].get("annotations", {})
     assert annotations.get("gke-gcsfuse/volumes") == annotation, "GKE mounts a bucket through a sidecar that it adds for this annotation"
 
 
-def test_a_class_that_keeps_no_checkpoints_gets_none_unless_asked() -> None:
+def test_a_class_without_checkpoints_gets_them_only_on_request() -> None:
     assert "CHECKPOINT_DIR" not in variables(pod_of("prod-eks", "queued-job", workload_class="best-effort"))
     assert "CHECKPOINT_DIR" in variables(pod_of("prod-eks", "queued-job", workload_class="best-effort", checkpoints=True))
 
@@ -104,7 +104,7 @@ def test_variables_of_ones_own_come_last_may_name_the_others_and_replace_derived
     }
 
 
-def test_labels_say_whose_it_is_what_it_is_and_what_reports_book_it_on() -> None:
+def test_labels_name_owner_kind_and_dimensions_of_reports() -> None:
     job = job_of("prod-gke", project="search-ranking", labels={"example.com/run": "7"})
 
     assert job["spec"]["template"]["metadata"]["labels"] == {
@@ -147,7 +147,7 @@ def test_memory_is_read_in_mebibytes(written: str, amount: int | None) -> None:
 
 
 @pytest.mark.parametrize("fields", [{"image": f"{IMAGE}@sha256:{'0' * 64}"}, {"image": "trainer:latest", "allow_moving_image": True}])
-def test_an_image_by_digest_is_pinned_and_one_that_moves_is_taken_from_who_says_so(fields: dict[str, Any]) -> None:
+def test_an_image_by_digest_is_pinned_and_a_moving_one_needs_consent(fields: dict[str, Any]) -> None:
     assert pod_of("local", **fields)["containers"][0]["image"] == fields["image"]
 
 
@@ -181,7 +181,7 @@ def test_work_without_gpus_has_the_vcpu_and_memory_that_it_asks_for_in_each_part
 
 
 @pytest.mark.parametrize("stack,kind", [("prod-gke", "checkpointed-job"), ("prod-eks", "queued-job")])
-def test_a_request_says_for_whom_its_work_is_and_its_pods_carry_that(stack: str, kind: str) -> None:
+def test_pods_carry_the_requests_user_label(stack: str, kind: str) -> None:
     labels = job_of(stack, kind, labels={USER_LABEL: "ana"})["spec"]["template"]["metadata"]["labels"]
 
     assert labels[USER_LABEL] == "ana"

@@ -1,4 +1,4 @@
-"""What cannot run is refused before anything is made of it, with the input, the value, what is allowed and what to do."""
+"""Requests that cannot run are refused before any object is created, with the input, its value, what is allowed and a remedy."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def problems_of(stack: str, kind: str = "checkpointed-job", **fields: Any) -> li
 
 
 @pytest.mark.parametrize(
-    "stack,fields,told",
+    "stack,fields,message",
     [
         ("prod-gke", {"team": "npl"}, "team (is 'npl'): is not a team; did you mean nlp? allowed: ads, nlp, search, vision"),
         ("dev-eks", {"workload_class": "inference"}, "is not a class that a pool of this stack serves; did you mean interactive? allowed:"),
@@ -66,14 +66,14 @@ def problems_of(stack: str, kind: str = "checkpointed-job", **fields: Any) -> li
         ("local", {"gpu_models": ["H100"]}, "does not have the form that it must; allowed: the name of a GPU in lower case, such as h100"),
     ],
 )
-def test_a_job_that_cannot_run_is_refused_with_what_can(stack: str, fields: dict[str, Any], told: str) -> None:
+def test_a_job_that_cannot_run_is_refused_with_what_is_allowed(stack: str, fields: dict[str, Any], message: str) -> None:
     [problem] = problems_of(stack, **fields)
 
-    assert told in problem
+    assert message in problem
 
 
 @pytest.mark.parametrize(
-    "stack,kind,fields,told",
+    "stack,kind,fields,message",
     [
         ("dev-gke", "flex-start-job", {}, "has no flex-start or queued capacity in this stack, which a FlexStartJob of 1 pod(s) needs"),
         ("prod-gke", "flex-start-job", {"pods": 2, "capacity": ["flex-start"]}, "has no queued capacity in this stack, which a"),
@@ -90,10 +90,10 @@ def test_a_job_that_cannot_run_is_refused_with_what_can(stack: str, fields: dict
         ("local", "cron-job", {}, "kind (is 'cron-job'): is not a kind of workload; allowed: checkpointed-job, queued-job, flex-start-job"),
     ],
 )
-def test_a_kind_that_does_not_suit_is_refused_with_one_that_does(stack: str, kind: str, fields: dict[str, Any], told: str) -> None:
+def test_a_kind_that_does_not_suit_is_refused_with_one_that_does(stack: str, kind: str, fields: dict[str, Any], message: str) -> None:
     [problem] = problems_of(stack, kind, **fields)
 
-    assert told in problem
+    assert message in problem
 
 
 SERVER_EKS, NOTEBOOK = ("prod-eks", "model-server"), ("prod-eks", "notebook")
@@ -102,7 +102,7 @@ WORKER_GKE, WORKER_EKS = ("prod-gke", "queue-workers"), ("prod-eks", "queue-work
 
 
 @pytest.mark.parametrize(
-    "asked,fields,told",
+    "asked,fields,message",
     [
         (SERVER_EKS, {"workload_class": "training"}, "waits in a queue, which a service would never give its quota back to; allowed"),
         (SERVER_EKS, {"replicas": 9}, "replicas (is 9): with 1 GPU(s) each is 9 GPUs, and team search can have 8 for class inference"),
@@ -131,17 +131,17 @@ WORKER_GKE, WORKER_EKS = ("prod-gke", "queue-workers"), ("prod-eks", "queue-work
         (NOTEBOOK, {"home": "home"}, "a path from the root such as /home/jovyan"),
     ],
 )
-def test_a_service_that_cannot_be_is_refused_with_what_can(asked: tuple[str, str], fields: dict[str, Any], told: str) -> None:
+def test_an_impossible_service_is_refused_with_what_is_allowed(asked: tuple[str, str], fields: dict[str, Any], message: str) -> None:
     with pytest.raises(WorkloadError) as refused:
         service(*asked, **fields)
 
-    assert told in str(refused.value)
+    assert message in str(refused.value)
 
 
-def test_everything_that_is_wrong_is_told_at_once_in_the_words_of_the_inputs() -> None:
-    told = problems_of("prod-gke", team="npl", workload_class="trainin", image="x:main", cpu="-1")
+def test_all_problems_are_reported_at_once_by_input() -> None:
+    problems = problems_of("prod-gke", team="npl", workload_class="trainin", image="x:main", cpu="-1")
 
-    assert [each.partition(" ")[0] for each in told] == ["image", "cpu", "team", "workload_class"]
+    assert [each.partition(" ")[0] for each in problems] == ["image", "cpu", "team", "workload_class"]
 
 
 def test_without_a_limit_of_its_class_a_job_must_say_how_long_it_may_run() -> None:

@@ -1,4 +1,4 @@
-"""Every rule holds for everything that is rendered, beside all that the program declares for the stack that it is rendered for."""
+"""Everything that is rendered satisfies every rule, together with all objects that the program declares for its stack."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ SERVICES: dict[str, list[dict[str, Any]]] = {
 
 
 def jobs(plan: Plan) -> Iterator[KubeObject]:
-    """The jobs of each kind that each team of the stack can have of each class, in several shapes."""
+    """Yield the jobs of each kind, in several shapes, that each team of the stack can have in each class."""
     kinds = ("checkpointed-job", "queued-job", "flex-start-job")
     for team, route, kind, (number, shape) in product(plan.teams, plan.routes, kinds, enumerate(SHAPES)):
         largest = max(pool.gpus_per_node for pool in plan.pools if any(route_pool.pool == pool.name for route_pool in route.pools))
@@ -73,7 +73,7 @@ def jobs(plan: Plan) -> Iterator[KubeObject]:
 
 
 def services(plan: Plan) -> Iterator[KubeObject]:
-    """The services of each kind that a team with services, or else any, can have of each class; a cache has no class."""
+    """Yield the services of each kind that a team with services, or else any team, can have in each class. A cache has no class."""
     team = max(plan.teams, key=lambda each: each.unqueued_gpus)
     for route, (kind, shapes) in product(plan.routes, SERVICES.items()):
         for number, shape in enumerate(shapes):
@@ -87,13 +87,13 @@ def services(plan: Plan) -> Iterator[KubeObject]:
             except WorkloadError:
                 continue
             yield from made
-            # No rule reads KEDA's kind: what it makes is judged as what it will be.
+            # No rule reads KEDA's kind, so the objects that it will create are judged.
             scaled = [each for each in made if each["kind"] == "ScaledJob"]
             yield from ({**each, "apiVersion": "batch/v1", "kind": "Job", "spec": each["spec"]["jobTargetRef"]} for each in scaled)
 
 
 def broken(made: list[KubeObject], stack: str | None) -> tuple[set[tuple[str, str]], set[str]]:
-    """Findings that fail or are undecided, and the rules that passed."""
+    """Return the failed or undecided findings, and the rules that passed."""
     platform = [from_pulumi(kind, name, inputs) for name, (kind, inputs) in resources_of(stack).items()] if stack else []
     found_of = judge_all([*platform, *map(from_manifest, made)], all_rules(), DEFAULTS, closed=True)[len(platform) :]
     found = [each for of_one in found_of for each in of_one]
@@ -121,14 +121,14 @@ def test_every_service_of_a_shipped_stack_keeps_every_rule(stack: str) -> None:
 
     bad, held = broken(made, stack)
 
-    # Which pools a compute class leads to is no rule's to follow, so how long pods of one have is not decided.
-    assert {(rule, told) for rule, told in bad if (stack, rule) != ("prod-gke", "grace-exceeds-notice")} == set()
-    assert all("where it runs is not known" in told for _, told in bad)
+    # No rule resolves the pools of a compute class, so the grace period of its pods remains undecided.
+    assert {(rule, message) for rule, message in bad if (stack, rule) != ("prod-gke", "grace-exceeds-notice")} == set()
+    assert all("where it runs is not known" in message for _, message in bad)
     assert held >= {"job-without-queue", "missing-owner-labels", "image-not-pinned", "unknown-field", "grace-exceeds-notice"}
     assert {each["kind"] for each in made} >= {"Job", "CronJob", "ScaledJob", "TriggerAuthentication", "PersistentVolumeClaim", "Service"}
 
 
-def test_a_notebook_that_stands_is_seen_to_have_an_idle_limit_and_its_disk_one_pod() -> None:
+def test_rules_recognize_the_idle_limit_and_the_single_pod_of_a_deployed_notebook() -> None:
     bad, held = broken([each for each in services(standing_plan()) if each["kind"] in {"Deployment", "PersistentVolumeClaim"}], None)
 
     assert bad == set()
@@ -141,7 +141,7 @@ def test_a_notebook_that_stands_is_seen_to_have_an_idle_limit_and_its_disk_one_p
 def test_a_member_may_submit_everything_that_can_be_rendered(
     stack: str, rendered: Callable[[Plan], Iterator[KubeObject]], kinds: set[str]
 ) -> None:
-    """The guarantee refuses none of it, whoever sends it."""
+    """Admission rejects none of it, whoever submits it."""
     plan = plan_of(stack)
     comes, *_ = guarantee_policies(guarantee_of(plan))
     answers = [

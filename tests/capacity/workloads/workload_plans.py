@@ -1,4 +1,4 @@
-"""Plans of the shipped stacks, and requests on them in which only what a test is about is written. Not a test."""
+"""Helpers: plans of the shipped stacks, and requests on them in which tests only write what they are about."""
 
 from __future__ import annotations
 
@@ -24,39 +24,39 @@ _STACK_FILES = Path(__file__).resolve().parents[3] / "stacks"
 
 @cache
 def plan_of(stack: str) -> Plan:
-    """The plan of a shipped stack."""
+    """Return the plan of a shipped stack."""
     return plan_of_stack_file(_STACK_FILES / f"Pulumi.{stack}.yaml").plan
 
 
 def objects(stack: str, kind: str, **fields: Any) -> tuple[KubeObject, ...]:
-    """The objects of a workload of class training, of a team that has a share of everything."""
+    """Return the objects of a workload of class training, of a team with a share of everything."""
     team = {"local": "team-alpha", "dev-gke": "research", "dev-eks": "research"}.get(stack, "nlp")
     return objects_of(plan_of(stack), kind, {"name": "bert", "team": team, "workload_class": "training", "image": IMAGE, **fields})
 
 
 def job_of(stack: str, kind: str = "checkpointed-job", **fields: Any) -> KubeObject:
-    """The Job among them."""
+    """Return the Job among them."""
     return next(each for each in objects(stack, kind, **fields) if each["kind"] in {"Job", "JobSet"})
 
 
 def pod_of(stack: str, kind: str = "checkpointed-job", **fields: Any) -> KubeObject:
-    """The spec of its pods."""
+    """Return the spec of its pods."""
     return job_of(stack, kind, **fields)["spec"]["template"]["spec"]
 
 
 def variables(pod: KubeObject) -> dict[str, Any]:
-    """What the container's variables are, by name, in their order: a text, or where it is from."""
+    """Return the container's variables by name, in their order: a text, or its source."""
     return {each["name"]: each.get("value", each.get("valueFrom")) for each in pod["containers"][0]["env"]}
 
 
 def pools_of(pod: KubeObject) -> list[str]:
-    """The pools that the pod's affinity names."""
+    """Return the pools that the pod's affinity names."""
     [term] = pod["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
     return term["matchExpressions"][0]["values"]
 
 
 def pod_specs(part: Any) -> Iterator[KubeObject]:
-    """The specs of all pods that an object would make, wherever in it they stand."""
+    """Yield the specs of all pods that an object would create, at any depth."""
     if isinstance(part, dict):
         fields = cast("dict[str, Any]", part)
         if "containers" in fields:

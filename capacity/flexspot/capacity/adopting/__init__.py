@@ -1,1 +1,1 @@
-"""From what somebody already runs to a stack file that says the same: a Terraform state, or a cluster, read and proposed."""
+"""Proposals of stack files for existing platforms, read from a Terraform state or a cluster."""

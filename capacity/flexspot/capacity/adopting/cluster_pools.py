@@ -1,4 +1,4 @@
-"""A cluster that runs, or manifests in a state: which cluster it is, Karpenter's NodePools, and what nodes say of other pools."""
+"""Reads from a running cluster, or manifests of a state: the cluster's identity, Karpenter's NodePools, and other pools by their nodes."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ if TYPE_CHECKING:
 
 
 Objects = dict[str, list[Block]]
-"""Objects by kind, in the order in which they were listed."""
+"""Objects by kind, in the order of the listing."""
 
 _PREFERRED: Final = ("reserved", "spot", "on-demand")
-"""In the order in which Karpenter tries them where a NodePool allows several (karpenter.sh/docs/concepts/nodepools)."""
+"""The order in which Karpenter tries the capacity types that a NodePool allows (karpenter.sh/docs/concepts/nodepools)."""
 
 _KWOK: Final = "karpenter.kwok.sh"
 
 
 def name_in(each: Block) -> str:
-    """An object's name; empty where it has none."""
+    """Return an object's name, or an empty text if it has none."""
     return each.text("metadata", "name") or ""
 
 
 def read_node_pools(objects: Objects, found: Found, where: dict[str, str]) -> None:
-    """Karpenter's NodePools; `where` is how each object is named in messages, by kind and name."""
+    """Read Karpenter's NodePools. `where` maps kind and name of an object to its name in messages."""
     classes = {name_in(each): each for kind in ("EC2NodeClass", "NodeClass") for each in objects.get(kind, [])}
     held = _nodes_of(objects, KARPENTER_POOL_LABEL)
     for each in objects.get("NodePool", []):
@@ -106,10 +106,10 @@ def _node_class(spec: Block, pool: FoundPool, found: Found) -> None:
     if pool.capacity_type is CapacityType.RESERVED and (reservation := _reservation(terms)):
         pool.options["reservation"] = reservation
     _of_all_nodes(spec, found)
-    # Of Bottlerocket's two volumes the second is the one for images.
+    # Bottlerocket has two volumes. The second one is for images.
     for mapping in spec.blocks("blockDeviceMappings"):
         size = re.fullmatch(r"(\d+)Gi", mapping.text("ebs", "volumeSize") or "")
-        if size and int(size[1]) >= 20:  # noqa: PLR2004 -- the least that the setting takes
+        if size and int(size[1]) >= 20:  # noqa: PLR2004 -- the setting's minimum
             pool.options["boot_disk_gib"] = int(size[1])
             for setting, field in {"boot_disk_iops": "iops", "boot_disk_throughput_mib": "throughput"}.items():
                 if (number := mapping.block("ebs").number(field)) is not None:
@@ -133,7 +133,7 @@ def _reservation(terms: list[Block]) -> dict[str, Any] | None:
 
 
 def _of_all_nodes(spec: Block, found: Found) -> None:
-    """The role and the image of a node class, which are of all nodes in a stack."""
+    """Read the role and the image of a node class, which apply to all nodes of a stack."""
     if (role := spec.text("role")) and found.cloud is not Platform.LOCAL:
         found.settings.setdefault("karpenter", {})["node_role"] = role
     alias = spec.text("amiSelectorTerms", "alias")
@@ -144,11 +144,11 @@ def _of_all_nodes(spec: Block, found: Found) -> None:
 
 
 def read_nodes(objects: Objects, found: Found) -> None:
-    """Pools that are no objects: node pools of GKE and node groups of EKS, as their nodes are. Their ceilings are in the cloud alone."""
+    """Read pools that are not objects, from their nodes: GKE node pools and EKS node groups. Only the cloud knows their ceilings."""
     taken = {each.name for each in found.pools}
     for label, word in ((GKE_POOL_LABEL, "node pool"), (EKS_POOL_LABEL, "node group")):
         for name, nodes in sorted(_nodes_of(objects, label).items()):
-            # One that Karpenter made may be in a group by its user data.
+            # A node that Karpenter created may be in a group by its user data.
             own = [each for each in nodes if KARPENTER_POOL_LABEL not in each.words("metadata", "labels")]
             if own and name not in taken:
                 _of_nodes(f"{word} {name}", name, own, Vendor.GCP if label == GKE_POOL_LABEL else Vendor.AWS, found)
@@ -207,7 +207,7 @@ def _nodes_of(objects: Objects, label: str) -> dict[str, list[Block]]:
 
 
 def by_kind(objects: Iterable[Block]) -> Objects:
-    """Objects by kind."""
+    """Return the objects by kind."""
     found: Objects = {}
     for each in objects:
         if kind := each.text("kind"):
@@ -218,17 +218,17 @@ def by_kind(objects: Iterable[Block]) -> Objects:
 _GCE: Final = re.compile(r"gce://([a-z][a-z0-9.:-]+)/([a-z]+-[a-z]+\d+-[a-z])/.+")
 _AWS: Final = re.compile(r"aws:///([a-z]{2}(?:-[a-z]+)+-\d)[a-z]/i-.+")
 _GKE_CONTEXT: Final = re.compile(r"gke_([a-z][a-z0-9.:-]+)_([a-z0-9-]+)_(.+)")
-"""As `gcloud container clusters get-credentials` names it: gke_PROJECT_LOCATION_CLUSTER."""
+"""Context as `gcloud container clusters get-credentials` names it: gke_PROJECT_LOCATION_CLUSTER."""
 
 _EKS_CONTEXT: Final = re.compile(r"arn:aws[a-z-]*:eks:([a-z0-9-]+):(\d{12}):cluster/(.+)")
-"""As `aws eks update-kubeconfig` names it: the cluster's ARN."""
+"""Context as `aws eks update-kubeconfig` names it: the cluster's ARN."""
 
 _ZONAL: Final = re.compile(r"([a-z]+-[a-z]+\d+)-[a-z]")
 _VERSION: Final = re.compile(r"v?(1\.\d+)")
 
 
 def read_place(objects: Objects, version: str, context: str | None, found: Found) -> None:
-    """Sets the cloud and the place of a cluster that runs, unless a state has said them; `version` is what its API server says it is."""
+    """Set the cloud and the place of a running cluster, unless a state has set them. `version` is what its API server reports."""
     nodes = objects.get("Node", [])
     providers = [each.text("spec", "providerID") or "" for each in nodes]
     on_gke = "-gke." in version or any(each.startswith("gce://") for each in providers)

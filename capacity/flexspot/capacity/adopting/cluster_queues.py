@@ -1,4 +1,4 @@
-"""Teams, shares and cohorts of Kueue's objects, and what namespaces may hold beside them."""
+"""Teams, shares and cohorts from Kueue's objects, and the quotas of namespaces."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _GIB: Final = 1024**3
 
 @dataclass(frozen=True)
 class _OwnerQuota:
-    """What an owner has of one pool, in GPUs; None: no limit."""
+    """An owner's quota in one pool, in GPUs. None: no limit."""
 
     pool: str
     nominal: int
@@ -41,18 +41,20 @@ class _OwnerQuota:
 
 @dataclass
 class _CohortTree:
-    """The cohorts that are named anywhere, by name: what is above each, and its object where there is one."""
+    """The cohorts that any object names."""
 
     parents: dict[str, str | None] = field(default_factory=dict[str, "str | None"])
+    """Parent of each cohort. None for a root."""
     objects: dict[str, Block] = field(default_factory=dict[str, Block])
+    """Objects of the cohorts that have one."""
 
     def roots(self) -> list[str]:
-        """Those with nothing above them, by name."""
+        """Return the names of cohorts without a parent, sorted."""
         return sorted(name for name, parent in self.parents.items() if parent is None)
 
 
 def read_queues(objects: Objects, found: Found, where: dict[str, str]) -> None:
-    """Teams and cohorts, out of ClusterQueues, LocalQueues, flavors and Cohorts. `where` names objects in messages, by kind and name."""
+    """Read teams and cohorts from ClusterQueues, LocalQueues, flavors and Cohorts. `where` maps kind and name to the name in messages."""
 
     def at(kind: str, name: str) -> str:
         return where.get(f"{kind}/{name}", f"{kind} {name}")
@@ -69,13 +71,13 @@ def read_queues(objects: Objects, found: Found, where: dict[str, str]) -> None:
             found.known.append(Known("kubernetes:kueue.x-k8s.io/v1beta2:Cohort", name, name, at("Cohort", name)))
             _cohort(name, tree, root, pools, found)
         elif any(_quotas(tree.objects.get(name, Block({})), pools)):
-            why = "the root has quota of its own, which is nobody's: a stack's root has none"
+            why = "the root has its own quota, which no team owns: a stack's root has none"
             found.leave_out(at("Cohort", name), why, "give it to a cohort below the root, or leave it to be borrowed as what no team owns")
     for each in objects.get("ClusterQueue", []):
         name = name_in(each)
         found.known.append(Known("kubernetes:kueue.x-k8s.io/v1beta2:ClusterQueue", name, name, at("ClusterQueue", name)))
         if not _counts_devices(each):
-            # One of Flexspot's own follows from other_work.
+            # Flexspot's own is derived from other_work.
             if not any(key.startswith(OWN_LABELS) for key in each.words("metadata", "labels")):
                 found.leave_out(at("ClusterQueue", name), "has quota of no GPUs", "write it in teams[].cpu_work")
             continue
@@ -96,14 +98,14 @@ def _tree(objects: Objects) -> _CohortTree:
     for each in objects.get("ClusterQueue", []):
         if (cohort := each.text("spec", "cohortName") or each.text("spec", "cohort")) and _counts_devices(each):
             tree.parents.setdefault(cohort, None)
-    # One of work without GPUs alone follows from other_work.
+    # A cohort only for work without GPUs is derived from other_work.
     for name in [name for name, each in tree.objects.items() if _is_of_cpu_work(name, each, objects, tree)]:
         del tree.objects[name], tree.parents[name]
     return tree
 
 
 def _is_of_cpu_work(name: str, cohort: Block, objects: Objects, tree: _CohortTree) -> bool:
-    """Whether queues without devices alone are in a cohort, or none and it has quota of none."""
+    """Return whether a cohort only has queues without devices, or no queues and no quota of devices."""
     inside = [each for each in objects.get("ClusterQueue", []) if name in {each.text("spec", "cohortName"), each.text("spec", "cohort")}]
     if any(parent == name for parent in tree.parents.values()) or any(_counts_devices(each) for each in inside):
         return False
@@ -111,7 +113,7 @@ def _is_of_cpu_work(name: str, cohort: Block, objects: Objects, tree: _CohortTre
 
 
 def _pools_of_flavors(objects: Objects, found: Found, at: Any) -> dict[str, FoundPool]:
-    """The pool of each flavor: the one whose nodes its labels select, else the one of its name."""
+    """Return the pool of each flavor: the one whose nodes the flavor's labels select, else the one with its name."""
     by_name = {each.name: each for each in found.pools}
     pools: dict[str, FoundPool] = {}
     for each in objects.get("ResourceFlavor", []):
@@ -137,7 +139,7 @@ def _device_quota(owner: Block, flavor: str) -> bool:
 
 
 def _amounts(owner: Block) -> Iterator[tuple[str, Block]]:
-    """Each resource of each flavor of an owner of quota."""
+    """Yield each resource with its flavor, for an owner of quota."""
     for group in owner.blocks("spec", "resourceGroups"):
         for flavor in group.blocks("flavors"):
             for resource in flavor.blocks("resources"):
@@ -149,7 +151,7 @@ def _counts_devices(owner: Block) -> bool:
 
 
 def _quotas(owner: Block, pools: dict[str, FoundPool]) -> list[_OwnerQuota]:
-    """What an owner has of pools, those aside in which it neither owns nor borrows anything."""
+    """Return an owner's quotas by pool. A pool's own kind of device takes precedence."""
     found: dict[str, _OwnerQuota] = {}
     for flavor, resource in _amounts(owner):
         pool = pools.get(flavor)
@@ -158,7 +160,7 @@ def _quotas(owner: Block, pools: dict[str, FoundPool]) -> list[_OwnerQuota]:
         nominal = _whole(resource.at("nominalQuota")) or 0
         quota = _OwnerQuota(pool.name, nominal, _whole(resource.at("borrowingLimit")), _whole(resource.at("lendingLimit")))
         before = found.get(pool.name)
-        # Devices of another kind than the pool's are counted with 0, so that nobody gets them.
+        # Devices of a kind that the pool does not have are counted with 0, so that no team gets them.
         if before is None or (before.nominal == 0 and nominal > 0):
             found[pool.name] = quota
     return list(found.values())
@@ -179,7 +181,7 @@ def _shares(quotas: list[_OwnerQuota]) -> dict[str, Any]:
 
 
 def _apart(fields: dict[str, Any]) -> None:
-    """Neither lends nor borrows, as a queue without a cohort, or a tree beside another."""
+    """Set limits so that the owner neither lends nor borrows, like a queue without a cohort or a separate tree."""
     none = dict.fromkeys(fields.get("shares", {}), 0)
     fields |= {"borrowing_limits": none, "lending_limits": dict(none)} if none else {}
 
@@ -206,7 +208,7 @@ def _weight(each: Block) -> int | None:
 
 
 def _namespaces(objects: Objects) -> dict[str, list[str]]:
-    """The namespaces that submit to each ClusterQueue, by LocalQueues."""
+    """Return the namespaces with LocalQueues for each ClusterQueue."""
     found: dict[str, list[str]] = {}
     for each in objects.get("LocalQueue", []):
         if (queue := each.text("spec", "clusterQueue")) and (space := each.text("metadata", "namespace")):
@@ -242,7 +244,7 @@ def _queue(each: Block, queue: _Submitting, pools: dict[str, FoundPool], found: 
         found.leave_out(address, "has quota of no pool that was found", "add its pools, then a team with shares of them")
         return
     if len(spaces) > 1:
-        # One quota of several namespaces: it is the group's, and each of its teams borrows from it.
+        # Several namespaces share one quota. It becomes the group's, and each of its teams borrows from it.
         group = {"name": name_of(name), **{key: value for key, value in fields.items() if key not in {"stop", "cohort"}}}
         if "cohort" in fields:
             group["parent"] = fields["cohort"]
@@ -288,7 +290,7 @@ def _settings_without_words(each: Block, address: str, found: Found) -> None:
 
 
 def read_namespaces(objects: Objects, found: Found, where: dict[str, str]) -> None:
-    """What ResourceQuotas say: of teams more settings, of other namespaces with GPUs a team of their own."""
+    """Read ResourceQuotas: they add settings to teams, and add a team for each other namespace with GPUs."""
     quotas: dict[str, list[Block]] = {}
     for each in objects.get("ResourceQuota", []):
         if space := each.text("metadata", "namespace"):
@@ -313,7 +315,7 @@ def read_namespaces(objects: Objects, found: Found, where: dict[str, str]) -> No
 
 
 def _of_services(team: FoundTeam, address: str, gpus: int, found: Found) -> None:
-    """GPUs for work that waits in no queue, on the pools that serve such."""
+    """Set the GPUs for work that waits in no queue, on a pool that serves such work."""
     open_to = [pool.name for pool in found.pools if "inference" in serves_of(pool)]
     if gpus and open_to:
         team.settings["unqueued"] = {open_to[0]: gpus}
@@ -326,7 +328,7 @@ def _of_services(team: FoundTeam, address: str, gpus: int, found: Found) -> None
 
 
 def serves_of(pool: FoundPool) -> list[str]:
-    """The classes that a pool is proposed to serve."""
+    """Return the classes that the proposal lets a pool serve."""
     return pool.serves or list(SERVED[pool.capacity_type])
 
 
@@ -348,7 +350,7 @@ def _of_quota(hard: dict[str, Any], team: FoundTeam) -> None:
 
 
 def read_priorities(objects: Objects, found: Found, where: dict[str, str]) -> None:
-    """PriorityClasses: the value of one that a shipped class has; others are for a person to give to a class."""
+    """Read PriorityClasses. The value of one that a shipped class uses is a setting. Users must assign the others to a class."""
     shipped = {each.priority_class: (name, each) for name, each in shipped_classes().items()}
     classes: dict[str, Any] = {}
     for each in objects.get("PriorityClass", []):

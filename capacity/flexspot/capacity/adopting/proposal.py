@@ -1,11 +1,11 @@
-"""The proposed stack and what of it can be adopted: settings with guesses and what `flexspot settings check` refuses; ids of resources.
+"""The proposed stack, its guesses and problems, and the ids of resources that the stack can adopt.
 
-As a stack file it has a line for each pool and team below what of it is a guess; what is not mapped stands on top.
+The stack file starts with a list of what is not mapped. Above each pool and team it has a line for each guess.
 
-The file's form is that of pulumi/pulumi, pkg/cmd/pulumi/operations/import.go (importFile, importSpec; read 2026-11-27): an entry has a
-type, a name and an id, a component no id and `component: true`. Ids as the providers' own documentation has them: of a node pool
-PROJECT/LOCATION/CLUSTER/NAME, of a GKE cluster projects/P/locations/L/clusters/N, of an EKS cluster its name, of a node group
-CLUSTER:NODEGROUP, of an object in Kubernetes NAMESPACE/NAME, or its NAME where it is in none.
+Files for `pulumi import` have the form of pulumi/pulumi, pkg/cmd/pulumi/operations/import.go (importFile, importSpec; read 2026-11-27). An
+entry has a type, a name and an id; a component has no id, and has `component: true`. Ids are those of the providers' documentation: for a
+node pool PROJECT/LOCATION/CLUSTER/NAME, for a GKE cluster projects/P/locations/L/clusters/N, for an EKS cluster its name. For a node group
+the id is CLUSTER:NODEGROUP, for an object of Kubernetes NAMESPACE/NAME, or only NAME if it has no namespace.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _LISTED: Final = ("pools", "teams", "cohorts")
 
 @dataclass(frozen=True)
 class Asked:
-    """What a person says beside the source; None: it is to be found or guessed."""
+    """The user's options in addition to the source. None: the value is read or guessed."""
 
     owner: str | None = None
     environment: str | None = None
@@ -52,17 +52,24 @@ class Asked:
 
 @dataclass(frozen=True)
 class Proposal:
-    """The settings; what of them is a guess, what of the source is not in them, and what the check warns of."""
+    """The settings of the proposed stack, with what is uncertain about them."""
 
     settings: dict[str, Any]
     guesses: tuple[Guess, ...]
+    """Settings that were not in the source."""
     remarks: tuple[Remark, ...]
+    """Parts of the source that are not in the settings."""
     warnings: tuple[str, ...]
+    """Warnings of the settings' check."""
     addresses: dict[str, str]
+    """Address of each pool and team in the source, by its path in the settings."""
 
 
 def propose(found: Found, asked: Asked) -> Proposal:
-    """A stack that can work. Raises ExplainedError where nothing was found that could make one, or something must be said first."""
+    """Return a proposal for a working stack.
+
+    Raises ExplainedError if no stack could be made of the findings, or if an option is missing.
+    """
     if found.cloud is None:
         raise _lacking("no cluster of EKS or GKE was found", "name a state with aws_eks_cluster or google_container_cluster in it")
     if not found.pools:
@@ -146,7 +153,7 @@ def _pool(pool: FoundPool, found: Found) -> dict[str, Any]:
 
 
 def _fits(name: str, pool: FoundPool) -> bool:
-    """Whether a class may have a pool: a shared or divided GPU is for classes without queue alone."""
+    """Return whether a pool suits a class: shared or divided GPUs are only for classes without a queue."""
     known = shipped_classes().get(name)
     return not ({"gpu_sharing", "mig_partition"} & set(pool.options)) or known is None or not known.queued
 
@@ -168,9 +175,9 @@ def _teams(found: Found, pools: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _checked(settings: dict[str, Any], found: Found, addresses: dict[str, str]) -> tuple[str, ...]:
-    """Tries the settings as `settings check` does, and notes what it refuses; returns its warnings.
+    """Check the settings like `settings check`, record its errors as remarks, and return its warnings.
 
-    Raises ExplainedError where a person's option, or the place of the cluster, is refused.
+    Raises ExplainedError if the check rejects an option of the user or the cluster's location.
     """
     try:
         plan = build_plan(parse_settings(settings, "the proposal"), "the proposal")
@@ -188,7 +195,7 @@ _ASKED: Final = frozenset({"owner", "environment", "account", "project", "region
 
 
 def _place(problem: SettingsProblem, settings: dict[str, Any], addresses: dict[str, str]) -> str:
-    """The setting of a problem; of a pool or a team its name in place of its number, with the address at which it was found."""
+    """Return the setting of a problem. A pool or team has its name in place of its index, and the address where it was found."""
     kind, _, rest = problem.path.partition(".")
     member, _, option = rest.partition(".")
     if kind in _LISTED and member.isdigit() and int(member) < len(settings.get(kind, ())):
@@ -209,24 +216,24 @@ def _unworkable(problems: Any) -> ExplainedError:
 
 
 _SHOWN: Final = 3
-# For the empty passphrase: there is no secret in a lab's stack.
+# For the empty passphrase: a lab's stack contains no secret.
 _SALT: Final = "v1:lazcPgDc2xw=:v1:aJUqMLBDmcGdCrjF:QPdHMgWUJ0pGQxtnw8qT3w43/8AnqA=="
 
 
 def in_words(remark: Remark) -> str:
-    """What is not mapped, why and what to do, on one line; of many addresses the first."""
+    """Return a remark on one line: the first addresses, the reason, and the remedy."""
     shown = ", ".join(remark.addresses[:_SHOWN])
     more = f" and {len(remark.addresses) - _SHOWN} more" if len(remark.addresses) > _SHOWN else ""
     return one_line(f"{shown}{more}: {remark.why}; {remark.remedy}.")
 
 
 def flow(value: Any) -> str:
-    """A value as YAML on one line, quoted where it has to be: no value becomes syntax."""
+    """Return a value as YAML on one line, quoted where necessary so that no value becomes syntax."""
     return yaml.safe_dump(value, default_flow_style=True, sort_keys=False, width=100_000).removesuffix("\n").removesuffix("\n...")
 
 
 def stack_text(proposal: Proposal, source: str) -> str:
-    """The stack file. `source` says in a few words what it was made from."""
+    """Return the stack file. `source` describes its source in a few words."""
     return "\n".join([*_lines(proposal, one_line(source)), ""])
 
 
@@ -252,7 +259,7 @@ def _lines(proposal: Proposal, source: str) -> Iterator[str]:
         inside = guess.path.removeprefix(key).lstrip(".")
         guesses.setdefault(key, []).append(one_line(f"guess{f', {inside}' if inside else ''}: {guess.why}"))
     for key, value in settings.items():
-        yield from (f"    # {told}" for told in guesses.get(key, []))
+        yield from (f"    # {guess}" for guess in guesses.get(key, []))
         if key in _LISTED:
             yield f"    {key}:"
             for each in value:
@@ -268,7 +275,7 @@ def _member(key: str, each: Mapping[str, Any], guesses: Mapping[str, list[str]],
     path = f"{key}.{each['name']}"
     if path in addresses:
         yield f"      # {one_line(addresses[path])}"
-    yield from (f"      # {told}" for told in guesses.get(path, []))
+    yield from (f"      # {guess}" for guess in guesses.get(path, []))
     yield f"      - {flow(dict(each))}"
 
 
@@ -276,7 +283,7 @@ _KUBERNETES: Final = "kubernetes:"
 
 
 def provider_name(cloud: str) -> str:
-    """Name of the cluster's provider in the program of a stack."""
+    """Return the name of the cluster's provider in a stack's program."""
     return "lab" if cloud == Platform.LOCAL else "cluster"
 
 
@@ -289,25 +296,27 @@ _COMPONENTS: Final = {
     "kubernetes:kueue.x-k8s.io/v1beta2:Cohort": ("flexspot:index:Queues", "queues", "queues-{}-cohort"),
     "kubernetes:kueue.x-k8s.io/v1beta2:ClusterQueue": ("flexspot:index:Queues", "queues", "queues-{}"),
 }
-"""The component that holds a resource in the program, its name, and the resource's own; {} is what it is called in its cluster."""
+"""For each type of resource: its component in the program, the component's name, and the resource's name. {} is the name in the cluster."""
 
 
 @dataclass(frozen=True)
 class Adoption:
-    """`cloud` and `cluster` are files for `pulumi import --file`, empty where they would hold nothing.
-
-    Those in `cluster` are read by the program's own provider of the cluster, which must be in the state before. `elsewhere` are resources
-    that no program of a stack declares: they are in no file, since the next `up` would delete what is in the state and not in the program.
-    """
+    """The resources that the stack's program can adopt."""
 
     cloud: dict[str, Any]
+    """File for `pulumi import --file`. Empty if there is nothing to import."""
     cluster: dict[str, Any]
+    """The same for objects of the cluster. The program's own provider of the cluster reads them, and must be in the state before."""
     adopted: tuple[Known, ...]
     elsewhere: tuple[Known, ...]
+    """Resources that no stack's program declares.
+
+    They are in no file: the next `up` would delete them, because they would be in the state only.
+    """
 
 
 def adoption(found: Found, settings: Mapping[str, Any], project: str, stack: str) -> Adoption:
-    """Return which known resources the proposed stack declares, and which it does not."""
+    """Return the known resources that the proposed stack declares, and those that it does not."""
     wanted = _declared(found, settings)
     adopted = [each for each in _once(found.known) if (each.type, each.name) in wanted]
     elsewhere = [each for each in _once(found.known) if (each.type, each.name) not in wanted]
@@ -342,7 +351,7 @@ def _entry_name(component: str, holder: str, name: str) -> str:
 
 
 def _declared(found: Found, settings: Mapping[str, Any]) -> set[tuple[str, str]]:
-    """Type and name of what the program will declare under the same name, of the types that are adopted."""
+    """Return types and names of what the program will declare under the same name, for the types that can be adopted."""
     pools = {each["name"] for each in settings.get("pools", [])}
     known = {each.name: each.known for each in found.pools if each.known is not None and each.name in pools}
     teams = {each["name"] for each in settings.get("teams", [])}

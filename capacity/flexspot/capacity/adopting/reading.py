@@ -1,4 +1,4 @@
-"""The ways in: a Terraform state, or what a cluster lists, or both; everything that nothing reads is told."""
+"""Entry points: reads a Terraform state, or what a cluster lists, or both. Reports everything that it does not use."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MANIFESTS: Final = frozenset({"kubectl_manifest", "kubernetes_manifest"})
 _NAMESPACES: Final = frozenset({"kubernetes_namespace", "kubernetes_namespace_v1"})
 _QUOTAS: Final = frozenset({"kubernetes_resource_quota", "kubernetes_resource_quota_v1"})
 _MOST_YAML: Final = 1_000_000
-"""Characters: more than etcd takes of an object."""
+"""Characters: more than etcd accepts for an object."""
 
 _READ: Final = frozenset(
     {
@@ -38,11 +38,11 @@ _KINDS: Final = frozenset(
         *("Namespace", "ResourceQuota", "PriorityClass", "AdmissionCheck", "ProvisioningRequestConfig", "Topology"),
     }
 )
-"""Kinds of objects that say something of a stack, or follow from it."""
+"""Kinds of objects that describe a stack, or are derived from one."""
 
 
 def from_state(resources: list[TerraformResource], found: Found) -> Objects:
-    """Reads a state into `found`; returns the objects of its manifests. Raises ExplainedError where it has several clusters."""
+    """Read a state into `found`, and return the objects of its manifests. Raises ExplainedError if the state has several clusters."""
     managed = [each for each in resources if each.managed]
     clusters = [each for each in managed if each.type in {terraform_eks.CLUSTER, terraform_gke.CLUSTER}]
     if len(clusters) > 1:
@@ -78,12 +78,12 @@ def from_state(resources: list[TerraformResource], found: Found) -> Objects:
     charts = _charts(of.get("helm_release", []), found)
     from_objects(kinds, found, where)
     terraform_eks.finish(found, charts)
-    _what_nothing_reads(managed, found)
+    _report_unused(managed, found)
     return kinds
 
 
 def from_objects(objects: Objects, found: Found, where: dict[str, str] | None = None) -> None:
-    """Reads the objects of a cluster into `found`; `where` names those of a state by their addresses."""
+    """Read the objects of a cluster into `found`. `where` maps those of a state to their addresses."""
     named = where or {}
     read_node_pools(objects, found, named)
     read_nodes(objects, found)
@@ -97,7 +97,7 @@ def from_objects(objects: Objects, found: Found, where: dict[str, str] | None = 
 
 
 def _manifests(managed: list[TerraformResource], found: Found) -> tuple[list[Block], dict[str, str]]:
-    """The objects that are written in a state, and the address of each by kind and name."""
+    """Return the objects that are written in a state, and the address of each by kind and name."""
     objects: list[Block] = []
     where: dict[str, str] = {}
     for each in managed:
@@ -120,7 +120,11 @@ def _manifests(managed: list[TerraformResource], found: Found) -> tuple[list[Blo
 
 
 def _manifest(each: TerraformResource) -> Block | None:
-    """Of kubernetes_manifest `object` or `manifest`, of kubectl_manifest `yaml_body` (which a state may hold back) or what was parsed."""
+    """Return the object of a manifest, or None.
+
+    For kubernetes_manifest it is `object` or `manifest`. For kubectl_manifest it is `yaml_body`, which a state may withhold, or its parsed
+    form.
+    """
     for field in ("object", "manifest"):
         block = each.values.block(field)
         if block.text("kind"):
@@ -129,7 +133,7 @@ def _manifest(each: TerraformResource) -> Block | None:
     if text is None or len(text) > _MOST_YAML:
         return None
     try:
-        # Objects have no use for aliases, and aliases upon aliases make billions of values.
+        # Objects do not need aliases, and nested aliases can expand to billions of values.
         if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, Loader=yaml.CSafeLoader)):
             return None
         parsed: Any = yaml.load(text, Loader=yaml.CSafeLoader)
@@ -140,7 +144,7 @@ def _manifest(each: TerraformResource) -> Block | None:
 
 
 def _typed(each: TerraformResource) -> Block:
-    """A namespace or a quota of the Kubernetes provider, as an object."""
+    """Return a namespace or a quota of the Kubernetes provider as an object."""
     metadata = each.values.block("metadata")
     kept = {"name": metadata.text("name"), "namespace": metadata.text("namespace"), "labels": metadata.words("labels")}
     kind = "Namespace" if each.type in _NAMESPACES else "ResourceQuota"
@@ -151,7 +155,7 @@ def _typed(each: TerraformResource) -> Block:
 
 
 def _charts(releases: Iterable[TerraformResource], found: Found) -> str | None:
-    """Controllers that are there already; returns Karpenter's namespace and name."""
+    """Record controllers that are already installed, and return Karpenter's namespace and name."""
     karpenter = None
     for each in releases:
         chart, name, space = (each.values.text(key) or "" for key in ("chart", "name", "namespace"))
@@ -170,8 +174,8 @@ def _charts(releases: Iterable[TerraformResource], found: Found) -> str | None:
     return karpenter
 
 
-def _what_nothing_reads(managed: list[TerraformResource], found: Found) -> None:
-    """By type, each with all its addresses."""
+def _report_unused(managed: list[TerraformResource], found: Found) -> None:
+    """Record unused resources: one remark per type with all addresses."""
     kinds: dict[str, list[str]] = {}
     for each in managed:
         if each.type not in _READ or (
@@ -183,11 +187,11 @@ def _what_nothing_reads(managed: list[TerraformResource], found: Found) -> None:
 
 
 def _unused(each: TerraformResource, found: Found) -> bool:
-    """Whether nothing of it went into the settings."""
+    """Return whether no value of the resource is in the settings."""
     if each.type == terraform_eks.SUBNET:
         used = found.settings.get("network", {}).get("existing_private_subnets", [])
-        told = {address for remark in found.remarks for address in remark.addresses}
-        return each.values.text("id") not in used and each.address not in told
+        reported = {address for remark in found.remarks for address in remark.addresses}
+        return each.values.text("id") not in used and each.address not in reported
     if each.type == terraform_eks.ROLE:
         role = found.settings.get("cluster", {}).get("existing_karpenter", {}).get("node_role")
         return role is None or each.values.text("name") != role

@@ -1,8 +1,9 @@
-"""A cluster of EKS, its node groups and its Karpenter, as AWS's Terraform provider keeps them in a state.
+"""An EKS cluster with its node groups and its Karpenter, from the state of AWS's Terraform provider.
 
-Attributes of aws_eks_cluster, aws_eks_node_group, aws_launch_template and aws_subnet as pulumi_aws 7.51.1 has them, which is made from
-AWS's provider (2026-11-27).
-terraform-aws-modules/eks makes these resources: `aws_eks_cluster.this[0]`, a node group with a launch template in each
+Attributes of aws_eks_cluster, aws_eks_node_group, aws_launch_template and aws_subnet are those of pulumi_aws 7.51.1, which is generated
+from AWS's provider (2026-11-27).
+
+terraform-aws-modules/eks creates these resources: `aws_eks_cluster.this[0]`, a node group with a launch template in each
 `module.eks_managed_node_group`, and in its `karpenter` submodule the nodes' role as `aws_iam_role.node[0]`.
 """
 
@@ -34,7 +35,7 @@ _BLOCK: Final = "capacity-block"
 
 
 def read_cluster(resource: TerraformResource, found: Found) -> None:
-    """The cluster: where it is, that it is there already, and its VPC."""
+    """Read the cluster: its account and region, its name as an existing cluster, and its VPC."""
     values = resource.values
     name = values.text("name")
     found.cloud = Platform.EKS
@@ -65,14 +66,14 @@ def read_cluster(resource: TerraformResource, found: Found) -> None:
 
 
 def image_for(version: str, found: Found) -> str:
-    """The newest release of Amazon Linux 2023 that is known to have images for a version."""
+    """Return the newest known release of Amazon Linux 2023 that has images for a version."""
     known = shipped_images().with_images_for("al2023", version) or shipped_images().with_images_for("al2023", PROPOSED_KUBERNETES)
     found.guess("cluster.ami", "the newest release that is known; whoever wants the image that nodes have now names its release")
     return known[-1]
 
 
 def read_subnets(subnets: Iterable[TerraformResource], groups: Iterable[TerraformResource], found: Found) -> None:
-    """The zones, and one private subnet for each: those of the node groups, or else those that load balancers inside use."""
+    """Read the zones and one private subnet per zone: those of the node groups, or else those for internal load balancers."""
     used = {each for group in groups for each in group.values.texts("subnet_ids")}
     by_zone: dict[str, str] = {}
     more: list[str] = []
@@ -98,14 +99,14 @@ def read_subnets(subnets: Iterable[TerraformResource], groups: Iterable[Terrafor
 
 
 def read_node_role(resource: TerraformResource, found: Found) -> None:
-    """The role of Karpenter's nodes, as the karpenter submodule names it."""
+    """Read the role of Karpenter's nodes, as the karpenter submodule names it."""
     name = resource.values.text("name")
     if name is not None and re.search(r"karpenter[^.]*\.aws_iam_role\.node(\[0\])?$", resource.address):
         found.settings.setdefault("karpenter", {})["node_role"] = name
 
 
 def read_node_group(resource: TerraformResource, templates: dict[str, Block], zones: dict[str, str], found: Found) -> None:
-    """A node group: its place is taken by a pool of Karpenter if its machines have GPUs; else it stays as it is.
+    """Read a node group. If its machines have GPUs, a Karpenter pool replaces it; otherwise it stays as it is.
 
     `templates` are launch templates, and `zones` the zones of subnets, by id.
     """
@@ -182,7 +183,7 @@ def _node(values: Block, template: Block, pool: FoundPool, found: Found) -> None
 
 
 def finish(found: Found, karpenter_at: str | None) -> None:
-    """Karpenter's part of the settings, when all resources were read; `karpenter_at` is its namespace and name, where it is in a state."""
+    """Add Karpenter's settings after all resources were read. `karpenter_at` is its namespace and name, if it is in a state."""
     cluster: dict[str, Any] | None = found.settings.get("cluster")
     role = found.settings.pop("karpenter", {}).get("node_role")
     if cluster is None or found.cloud is not Platform.EKS:

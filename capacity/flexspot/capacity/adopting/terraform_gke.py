@@ -1,7 +1,7 @@
-"""A cluster of GKE and its node pools, as Google's Terraform provider keeps them in a state.
+"""A GKE cluster and its node pools, from the state of Google's Terraform provider.
 
-Attributes of google_container_cluster and google_container_node_pool as pulumi_gcp 10.2.0 has them, which is made from Google's provider
-(2026-11-27). Modules such as those of GoogleCloudPlatform/cluster-toolkit make these resources.
+Attributes of google_container_cluster and google_container_node_pool are those of pulumi_gcp 10.2.0, which is generated from Google's
+provider (2026-11-27). Modules such as those of GoogleCloudPlatform/cluster-toolkit create these resources.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _DRIVERS: Final = {"LATEST": "latest", "INSTALLATION_DISABLED": "disabled"}
 _SHARING: Final = {"TIME_SHARING": "time-sharing", "MPS": "mps"}
 _CONFIDENTIAL: Final = {"SEV": "sev", "SEV_SNP": "sev_snp", "TDX": "tdx"}
 _DEFAULT_DISK_GIB: Final = 100
-"""GKE's own size of a boot disk (documentation of NodePool's node_config.disk_size_gb in pulumi_gcp 10.2.0)."""
+"""GKE's default size of a boot disk (documentation of NodePool's node_config.disk_size_gb in pulumi_gcp 10.2.0)."""
 
 
 def read_cluster(resource: TerraformResource, found: Found) -> None:
-    """The cluster: where it is, and that it is there already."""
+    """Read the cluster: its location, and its name as an existing cluster."""
     values = resource.values
     name, location, project = values.text("name"), values.text("location"), values.text("project")
     found.cloud = Platform.GKE
@@ -64,9 +64,9 @@ def read_cluster(resource: TerraformResource, found: Found) -> None:
 
 
 def inline_pools(resource: TerraformResource, named: set[str]) -> list[TerraformResource]:
-    """The node pools that a cluster has in itself and that are no resources of the state, as if they were such.
+    """Return node pools that exist only inside the cluster's resource, as if they were separate resources.
 
-    A state has those of google_container_node_pool in the cluster, too: `named` are their names.
+    A cluster's resource also lists the pools of google_container_node_pool. `named` are their names.
     """
     of_cluster = resource.values
     place = {"cluster": of_cluster.text("name"), "location": of_cluster.text("location"), "project": of_cluster.text("project")}
@@ -109,7 +109,7 @@ def _auto_provisioning(block: Block, address: str, cluster: dict[str, Any], foun
 
 
 def read_node_pool(resource: TerraformResource, found: Found) -> None:
-    """A node pool: one of the stack's if its machines have GPUs or TPUs, else a remark."""
+    """Read a node pool. It becomes a pool of the stack if its machines have GPUs or TPUs, else a remark."""
     values, node = resource.values, resource.values.block("node_config")
     known = _known(resource)
     if known is not None:
@@ -146,7 +146,7 @@ def read_node_pool(resource: TerraformResource, found: Found) -> None:
 
 
 def _shown_machine(machine: str) -> str:
-    """A machine's name for a message, cut to what such a name may be."""
+    """Return a machine's name for a message, limited to the characters and length of such names."""
     return re.sub(r"[^\w.-]", "?", machine)[:60]
 
 
@@ -160,7 +160,7 @@ def _known(resource: TerraformResource) -> Known | None:
 
 
 def capacity_type_of(values: Block, node: Block) -> CapacityType:
-    """How the nodes are bought. Queued nodes come by flex-start too, so they are looked for first."""
+    """Return the capacity type. Queued nodes also have flex_start set, so they are tested first."""
     if values.block("queued_provisioning").true("enabled"):
         return CapacityType.QUEUED
     if node.true("flex_start"):
@@ -252,7 +252,7 @@ def _node(values: Block, node: Block, pool: FoundPool) -> None:
 
 
 def _left_out(values: Block, node: Block, address: str, taints: dict[str | None, str | None], found: Found) -> None:
-    """What a pool has and the settings have no word for."""
+    """Record parts of a pool that have no equivalent in the settings."""
     found.leave_marks_out(address, taints, node.words("labels"))
     if (node.text("service_account") or "default") != "default":
         why = "Flexspot makes an account for nodes"

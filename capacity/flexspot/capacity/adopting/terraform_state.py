@@ -1,4 +1,4 @@
-"""The resources of a Terraform state: of `terraform show -json`, or of a terraform.tfstate of version 4; what is sensitive is not read."""
+"""Resources of a Terraform state: of `terraform show -json`, or of a terraform.tfstate of version 4. Sensitive values are not read."""
 
 from __future__ import annotations
 
@@ -15,29 +15,34 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 MOST_BYTES: Final = 256 * 1024 * 1024
-"""More than any state: Terraform itself gets slow at a tenth of it, and it is read as a whole."""
+"""Larger than any state: Terraform itself gets slow at a tenth of it, and the file is read into memory."""
 
 _MOST_RESOURCES: Final = 200_000
 _STATE_VERSION: Final = 4
 _FORMAT: Final = re.compile(r"1\.\d+")
-"""Of the JSON: minor versions add fields alone (developer.hashicorp.com/terraform/internals/json-format)."""
+"""Version of the JSON. Minor versions only add fields (developer.hashicorp.com/terraform/internals/json-format)."""
 
-_MADE: Final = "write it with: terraform show -json > state.json"
+_HOW_TO_WRITE: Final = "write it with: terraform show -json > state.json"
 
 
 @dataclass(frozen=True)
 class TerraformResource:
-    """A resource of a state. `managed` is false for a data source. The `values` have nothing that Terraform calls sensitive."""
+    """A resource of a state."""
 
     address: str
     type: str
     module: str
     managed: bool
+    """False for a data source."""
     values: Block
+    """Its attributes without those that Terraform marks as sensitive."""
 
 
 def read_state(written: bytes, name: str) -> list[TerraformResource]:
-    """The resources of a state, in its order. Raises ExplainedError (bad usage) for what is none, naming it `name`."""
+    """Return the resources of a state, in its order.
+
+    Raises ExplainedError (bad usage) if it is not a state; `name` is its name in messages.
+    """
     if len(written) > MOST_BYTES:
         raise _unusable(name, f"is larger than {MOST_BYTES // 1024**2} MiB", "write the part of the cluster alone into a state")
     try:
@@ -47,7 +52,7 @@ def read_state(written: bytes, name: str) -> list[TerraformResource]:
     except json.JSONDecodeError as error:
         raise _unusable(name, f"is not JSON (line {error.lineno})") from None
     except (RecursionError, ValueError):
-        raise _unusable(name, "is nested too deeply, or holds a number that nobody could mean") from None
+        raise _unusable(name, "is nested too deeply, or contains an impossible number") from None
     if not isinstance(content, dict):
         raise _unusable(name, "is no Terraform state: its JSON is not an object")
     fields = cast("dict[str, Any]", content)
@@ -86,7 +91,7 @@ def _bounded(resources: Iterator[TerraformResource], name: str) -> Iterator[Terr
 
 
 def _shown(fields: dict[str, Any], name: str) -> Iterator[TerraformResource]:
-    """Of `terraform show -json`: modules in modules, gone through without recursion."""
+    """Yield the resources of `terraform show -json`. Nested modules are walked without recursion."""
     root = Block(fields).at("values", "root_module")
     if root is not None and not isinstance(root, dict):
         raise _unusable(name, "is no Terraform state: its root_module is not an object")
@@ -108,7 +113,7 @@ def _shown(fields: dict[str, Any], name: str) -> Iterator[TerraformResource]:
 
 
 def _stored(fields: dict[str, Any], name: str) -> Iterator[TerraformResource]:
-    """Of terraform.tfstate: a resource with its instances."""
+    """Yield the resources of terraform.tfstate, one for each instance."""
     for each in _list(fields["resources"], name):
         resource = _object(each, name)
         module = resource.get("module")
@@ -136,7 +141,7 @@ def _resource(address: Any, resource: dict[str, Any], module: Any, values: dict[
 
 
 def _without(values: dict[str, Any], sensitive: Any) -> dict[str, Any]:
-    """The values without those that Terraform calls sensitive, whole blocks where a part of them is a list of such."""
+    """Return the values without those marked as sensitive, also in nested blocks and lists of blocks."""
     if not isinstance(sensitive, dict):
         return {} if sensitive is True else values
     marks = cast("dict[str, Any]", sensitive)
@@ -161,15 +166,15 @@ def _list(value: Any, name: str) -> list[Any]:
     if value is None:
         return []
     if not isinstance(value, list):
-        raise _unusable(name, "is no Terraform state: where a list belongs is none")
+        raise _unusable(name, "is no Terraform state: a list is missing where one is required")
     return cast("list[Any]", value)
 
 
 def _object(value: Any, name: str) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise _unusable(name, "is no Terraform state: where an object belongs is none")
+        raise _unusable(name, "is no Terraform state: an object is missing where one is required")
     return cast("dict[str, Any]", value)
 
 
-def _unusable(name: str, problem: str, remedy: str = _MADE) -> ExplainedError:
+def _unusable(name: str, problem: str, remedy: str = _HOW_TO_WRITE) -> ExplainedError:
     return ExplainedError(f"{name} {problem}.", f"{remedy}.", exit_code=ExitCode.BAD_USAGE)

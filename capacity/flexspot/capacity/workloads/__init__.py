@@ -1,1 +1,1 @@
-"""Work that people submit: requests, and the Kubernetes objects that follow from them and the plan. No Pulumi."""
+"""Workloads that people submit: requests, and the Kubernetes objects derived from them and the plan. No Pulumi."""

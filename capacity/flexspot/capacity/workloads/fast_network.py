@@ -1,4 +1,4 @@
-"""The network between pods that train together: EFA interfaces on EKS, cards for RDMA on GKE, and what NCCL is told of them."""
+"""The network between pods that train together: EFA interfaces on EKS, RDMA cards on GKE, and the configuration of NCCL."""
 
 from __future__ import annotations
 
@@ -18,62 +18,71 @@ if TYPE_CHECKING:
     from flexspot.capacity.workloads.requests import WorkloadRequest
 
 ORDINARY_NETWORK_ANNOTATION = "flexspot.dev/ordinary-network"
-"""On work whose pods train together over TCP although some of its pools have a fast network: which, and how to have it."""
+"""Explains why pods that train together use TCP although some of their pools have a fast network, and how to get it."""
 
 EFA_VARIABLES = {
-    # libfabric would take another provider without a word where this one does not work.
+    # libfabric silently falls back to another provider where this one does not work.
     "FI_PROVIDER": "efa",
-    # Its buffers from ordinary memory. A container has no huge pages unless it asks for hugepages-2Mi, and for a pod that does Karpenter
-    # makes no node: it knows no such resource (kubernetes-sigs/karpenter 751, aws/karpenter-provider-aws 3315; v1.14.1 by NodeOverlays
-    # alone). Huge pages also make fork() fail in PyTorch's data loaders (awslabs/awsome-distributed-ai, EFA cheat sheet).
+    # Buffers come from ordinary memory. A container has no huge pages unless it requests hugepages-2Mi, and Karpenter creates no node for a
+    # pod that does, because it does not know the resource (kubernetes-sigs/karpenter 751, aws/karpenter-provider-aws 3315; v1.14.1 only by
+    # NodeOverlays). Huge pages also make fork() fail in PyTorch's data loaders (awslabs/awsome-distributed-ai, EFA cheat sheet).
     "FI_EFA_USE_HUGE_PAGE": "0",
 }
-"""What libfabric, and by it the NCCL plugin in the image, reads. Whether it reads GPU memory itself it finds out by the machine."""
+"""Variables for libfabric and, through it, the NCCL plugin in the image.
+
+It detects by machine type whether it can read GPU memory directly.
+"""
 
 INTERFACES_ANNOTATION, DEFAULT_INTERFACE_ANNOTATION = "networking.gke.io/interfaces", "networking.gke.io/default-interface"
 _ORDINARY_INTERFACE = "eth0"
 _FIRST_RDMA_INTERFACE = 2
-"""eth1 is left out: the second ordinary card of a node is for its own traffic. Names as in Google's guides."""
+"""eth1 is skipped: the node's second ordinary card carries the node's own traffic. Names as in Google's guides."""
 
 
 @dataclass(frozen=True)
 class FastNetwork:
-    """What a pod has of it: `resources` of the node, `variables` and `annotations`. All empty: the ordinary network alone."""
+    """Additions to a pod that uses a fast network. All are empty if it has the ordinary network only."""
 
     resources: dict[str, str] = field(default_factory=dict[str, str])
+    """Devices of the node that the pod requests."""
     variables: dict[str, str] = field(default_factory=dict[str, str])
+    """Environment variables."""
     annotations: dict[str, str] = field(default_factory=dict[str, str])
+    """Annotations of the pod."""
 
 
 def interfaces_of(pool: PoolPlan, gpus: int) -> int:
-    """A pod's share of its node's fast network cards, by its GPUs. Those for RDMA are all for one pod, which has all GPUs of the node."""
+    """Return a pod's share of the fast network cards of its node, in proportion to its GPUs.
+
+    RDMA cards all belong to one pod, which then has all GPUs of the node.
+    """
     if pool.rdma_networks:
         return pool.rdma_networks if gpus == pool.gpus_per_node else 0
     return pool.efa_interfaces * gpus // pool.gpus_per_node
 
 
 def has_fast_network(pool: PoolPlan) -> bool:
-    """Whether the nodes of a pool have one."""
+    """Return whether the pool's nodes have a fast network."""
     return bool(pool.efa_interfaces or pool.rdma_networks)
 
 
 def how_to_have_it(plan: Plan, candidates: Sequence[PoolPlan]) -> str:
-    """Which of a stack's setting would give these pools a fast network, and why it cannot where it cannot."""
+    """Return the setting that would give these pools a fast network, or the reason why a pool cannot have one."""
     if plan.cloud is not Platform.GKE:
         return "`efa: true`, on EKS"
-    facts, told = gpudirect(), list[str]()
+    facts, hints = gpudirect(), list[str]()
     for pool in candidates:
         machine = pool.machines[0]
         if facts.of(machine):
-            told.append(f"{pool.name}, {machine}, has it with `network: gpudirect`")
+            hints.append(f"{pool.name}, {machine}, has it with `network: gpudirect`")
         elif why := facts.why_not(machine):
-            told.append(f"{pool.name}, {machine}, cannot: {why}")
+            hints.append(f"{pool.name}, {machine}, cannot: {why}")
     with_it = ", ".join(each.names[0] for each in facts.machines)
-    return "; ".join(told) or f"`network: gpudirect` is for {with_it}"
+    return "; ".join(hints) or f"`network: gpudirect` is for {with_it}"
 
 
 def fast_network_for(pools: Sequence[PoolPlan], request: WorkloadRequest, *, together: bool) -> FastNetwork:
-    """What a pod of the request has, on whichever of the pools it comes to run."""
+    """Return the additions that a pod of the request needs on any of the pools."""
     wanted = together if request.fast_network is None else request.fast_network
     interfaces = min((interfaces_of(pool, request.gpus) for pool in pools), default=0) if wanted else 0
     if not interfaces:
@@ -92,12 +101,12 @@ def _rdma(pools: Sequence[PoolPlan], cards: int) -> FastNetwork:
     ]
     interfaces = [{"interfaceName": _ORDINARY_INTERFACE, "network": "default"}, *rdma]
     variables = {
-        # Where the plugin is, and the NCCL that fits to it: an image may bring older ones.
+        # Location of the plugin and of the matching NCCL. An image may contain older ones.
         "LD_LIBRARY_PATH": f"{CONTAINER_FOLDER}/lib64",
         "NCCL_SOCKET_IFNAME": _ORDINARY_INTERFACE,
         **facts.variables,
     }
-    # Machines of two kinds have two files, and a job that may get either has none: NCCL then chooses by itself.
+    # Each kind of machine has its own file. A job that may run on two kinds gets none, and NCCL chooses by itself.
     if len(tuners) == 1:
         variables["NCCL_TUNER_CONFIG_PATH"] = f"{CONTAINER_FOLDER}/{GIB_FOLDER}/configs/{tuners.pop()}"
     annotations = {DEFAULT_INTERFACE_ANNOTATION: _ORDINARY_INTERFACE, INTERFACES_ANNOTATION: json.dumps(interfaces)}
@@ -105,7 +114,10 @@ def _rdma(pools: Sequence[PoolPlan], cards: int) -> FastNetwork:
 
 
 def ordinary_network(pools: Sequence[PoolPlan], request: WorkloadRequest, *, together: bool) -> str:
-    """That pods which train together have TCP alone although some of the pools have more; empty where that is not so, or was asked for."""
+    """Return a note that pods which train together get only TCP although some pools have a fast network.
+
+    Empty where this is not so, or where the request chooses the network itself.
+    """
     with_share = [pool.name for pool in pools if interfaces_of(pool, request.gpus)]
     if not together or request.fast_network is not None or not with_share or len(with_share) == len(pools):
         return ""

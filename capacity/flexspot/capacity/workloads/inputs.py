@@ -1,6 +1,6 @@
-"""What of the team's own a workload's pods are given: keys of Secrets and ConfigMaps, volumes, pull secrets, other resources of a node.
+"""Inputs of a workload from the team's namespace: keys of Secrets and ConfigMaps, volumes, pull secrets and other resources of a node.
 
-All of it is in the team's namespace and there before the pods are. Amounts beside vCPU, memory and GPUs are in no queue's quota.
+All of them must exist before the pods do. No queue has a quota for amounts other than vCPU, memory and GPUs.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ ResourceKey = Annotated[str, Field(pattern=RESOURCE_KEY)]
 Amount = Annotated[str, Field(pattern=AMOUNT)]
 
 VISIBLE_DEVICES = "NVIDIA_VISIBLE_DEVICES"
-"""By this variable NVIDIA's runtime shows a container GPUs that nobody gave it."""
+"""With this variable NVIDIA's runtime gives a container access to GPUs that were not allocated to it."""
 
 HUGE_PAGES = "hugepages-"
-"""How the resources begin that are large pages of memory."""
+"""Prefix of the resources for huge pages."""
 
 
 class SecretKey(Record):
@@ -46,14 +46,15 @@ class ConfigMapKey(Record):
 
 
 class EnvironmentSource(Record):
-    """All keys of a Secret or a ConfigMap as variables, each with `prefix` before its name.
-
-    Without a prefix whoever may write the ConfigMap could set any variable, NVIDIA_VISIBLE_DEVICES among them, which the cluster refuses.
-    """
+    """All keys of a Secret or a ConfigMap as variables."""
 
     secret: ObjectName | None = None
     config_map: ObjectName | None = None
     prefix: Annotated[str, Field(pattern=VARIABLE)]
+    """Put before each variable's name.
+
+    Without it, everyone who may write the ConfigMap could set any variable, also NVIDIA_VISIBLE_DEVICES, which the cluster rejects.
+    """
 
     @model_validator(mode="after")
     def _one_source(self) -> Self:
@@ -65,11 +66,14 @@ class EnvironmentSource(Record):
 
 
 class OwnVolume(Record):
-    """A volume of the team's own: a `claim`, the files of a `secret` or of a `config_map`. The last two are for reading alone."""
+    """A volume of the team: one of a claim, a Secret or a ConfigMap."""
 
     claim: ObjectName | None = None
+    """PersistentVolumeClaim."""
     secret: ObjectName | None = None
+    """Secret with the files, mounted read-only."""
     config_map: ObjectName | None = None
+    """ConfigMap with the files, mounted read-only."""
     read_only: bool = False
 
     @model_validator(mode="after")
@@ -79,7 +83,7 @@ class OwnVolume(Record):
         return self
 
     def source(self) -> dict[str, Any]:
-        """The fields of the pod's volume beside its name."""
+        """Return the fields of the pod's volume except its name."""
         if self.secret is not None:
             return {"secret": {"secretName": self.secret}}
         if self.config_map is not None:
@@ -88,14 +92,14 @@ class OwnVolume(Record):
 
 
 def variables_of(secrets: Mapping[str, SecretKey], config_maps: Mapping[str, ConfigMapKey]) -> list[dict[str, Any]]:
-    """The variables whose value is in a Secret or a ConfigMap, by name."""
+    """Return the variables whose values are in a Secret or a ConfigMap, sorted by name."""
     from_secrets = {name: {"secretKeyRef": {"name": each.secret, "key": each.key}} for name, each in secrets.items()}
     from_maps = {name: {"configMapKeyRef": {"name": each.config_map, "key": each.key}} for name, each in config_maps.items()}
     return [{"name": name, "valueFrom": source} for name, source in sorted((from_secrets | from_maps).items())]
 
 
 def environment_of(sources: Iterable[EnvironmentSource]) -> list[dict[str, Any]]:
-    """The field envFrom of a container."""
+    """Return the envFrom field of a container."""
     return [
         {"prefix": each.prefix, **({"secretRef": {"name": each.secret}} if each.secret else {"configMapRef": {"name": each.config_map}})}
         for each in sources
@@ -103,25 +107,28 @@ def environment_of(sources: Iterable[EnvironmentSource]) -> list[dict[str, Any]]
 
 
 def volumes_of(volumes: Mapping[str, OwnVolume]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Volumes of the pod and mounts of its container, by path. A claim that is mounted twice is one volume: a disk is in a pod once."""
-    made: list[dict[str, Any]] = []
+    """Return the pod's volumes and the mounts of its container, sorted by path.
+
+    A claim that is mounted twice is one volume, because a pod can attach a disk only once.
+    """
+    created: list[dict[str, Any]] = []
     mounts: list[dict[str, Any]] = []
     for path, each in sorted(volumes.items()):
         source = each.source()
-        name = next((volume["name"] for volume in made if {**volume, "name": None} == {"name": None, **source}), None)
+        name = next((volume["name"] for volume in created if {**volume, "name": None} == {"name": None, **source}), None)
         if name is None:
-            name = f"own-{len(made)}"
-            made.append({"name": name, **source})
+            name = f"own-{len(created)}"
+            created.append({"name": name, **source})
         mounts.append({"name": name, "mountPath": path, **({} if each.claim and not each.read_only else {"readOnly": True})})
-    return made, mounts
+    return created, mounts
 
 
 def resource_problems(resources: Mapping[str, str]) -> list[SettingsProblem]:
-    """Other resources that have an input of their own, or that no node has: pods that ask for them would wait for ever."""
+    """Return the problems of other resources: those with a separate input, and those of no node, for which pods would wait forever."""
     found: list[SettingsProblem] = []
     for key, amount in sorted(resources.items()):
-        if key in _OF_THEIR_OWN:
-            found.append(SettingsProblem(f"resources.{key}", amount, "has an input of its own", f"use {_OF_THEIR_OWN[key]}"))
+        if key in _SEPARATE_INPUTS:
+            found.append(SettingsProblem(f"resources.{key}", amount, "has an input of its own", f"use {_SEPARATE_INPUTS[key]}"))
         elif key.startswith(HUGE_PAGES):
             problem = "is asked of nodes that have such pages, and neither Karpenter nor GKE's autoscaler makes one for a pod"
             found.append(SettingsProblem(f"resources.{key}", amount, problem, "leave it out"))
@@ -130,14 +137,14 @@ def resource_problems(resources: Mapping[str, str]) -> list[SettingsProblem]:
     return found
 
 
-_OF_THEIR_OWN = {"cpu": "cpu", "memory": "memory", **dict.fromkeys(RESOURCES, "gpus"), EFA_RESOURCE: "fast_network"}
+_SEPARATE_INPUTS = {"cpu": "cpu", "memory": "memory", **dict.fromkeys(RESOURCES, "gpus"), EFA_RESOURCE: "fast_network"}
 
 _UNCOUNTED = ("nvidia.com/", *(part for each in ACCELERATORS for part in each.parts))
-"""How other names of the same devices begin."""
+"""Prefixes of other names of the same devices."""
 
 
 def mount_problems(volumes: Mapping[str, OwnVolume], taken: Iterable[str]) -> list[SettingsProblem]:
-    """Volumes at or above a path where the pod has another one, of which one would hide the other."""
+    """Return the volumes at or above a path where the pod has another volume. One of the two would hide the other."""
     found: list[SettingsProblem] = []
     for path in sorted(volumes):
         over = next((each for each in sorted(taken) if each == path or each.startswith(f"{path}/")), None)

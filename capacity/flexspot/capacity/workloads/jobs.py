@@ -1,4 +1,4 @@
-"""Work that runs to an end: the object of a job, how long it may run, which ends of pods it counts; and batches."""
+"""Jobs and batches: the object of a job, its run time limit, and the pod failures that count against its retries."""
 
 from __future__ import annotations
 
@@ -46,17 +46,20 @@ if TYPE_CHECKING:
 
 
 def run_seconds_of(place: Place, request: JobRequest) -> int | None:
-    """After how long the job is ended: as asked, else the most that its class and its capacity allow. None: neither says."""
+    """Return the run time after which the job is ended: the requested one, or the limit of its class and capacity.
+
+    None if there is neither.
+    """
     return request.run_seconds or place.route.max_run_seconds
 
 
 def limit_problems(place: Place, request: JobRequest) -> list[SettingsProblem]:
-    """What is wrong with the job's length and size. Kueue would let such a job wait for ever."""
+    """Return the problems of the job's length and size. Kueue would let such a job wait forever."""
     return [*launcher_problems(request), *_length(place, request), *_size(place, request)]
 
 
 def pods_at_once(request: JobRequest) -> int:
-    """How many of the job's pods run at the same time."""
+    """Return the number of the job's pods that run at the same time."""
     return min(request.at_once or request.pods, request.pods)
 
 
@@ -101,12 +104,14 @@ def _size_without_gpus(place: Place, request: JobRequest) -> Iterator[SettingsPr
 
 
 def pod_failure_policy(request: JobRequest, *, together: bool) -> dict[str, Any]:
-    """The rules in their order; the first that matches decides, and what none matches is counted against the retries.
+    """Return the rules for failed pods. The first match decides; a failure without a match counts against the retries.
 
-    1. Whatever disrupted the pod (eviction, taint, the scheduler, a node that is gone, the kubelet's shutdown) has set DisruptionTarget.
-    2. Exit code 143 without it: a pod that stops because another of its job was interrupted, or that a person deleted. A program that
-       always ends so is stopped by the job's deadline alone.
-    3. The codes that the author calls fatal end the job, or the one index where the pods are independent.
+    1. Any disruption of the pod (eviction, taint, scheduler, lost node, shutdown of the kubelet) sets DisruptionTarget.
+
+    2. Exit code 143 without it: the pod stopped because another pod of its job was interrupted, or because a person deleted it. Only the
+    job's deadline stops a program that always exits this way.
+
+    3. The exit codes that the author declares fatal end the job, or only the index if the pods are independent.
     """
     rules: list[dict[str, Any]] = [
         {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]},
@@ -119,21 +124,23 @@ def pod_failure_policy(request: JobRequest, *, together: bool) -> dict[str, Any]
 
 
 def _exit_codes(*codes: int) -> dict[str, Any]:
-    # Of the workload's own container: a cloud's sidecar ends with 143 whenever the pod does.
+    # Only the workload's own container counts: a cloud's sidecar exits with 143 whenever the pod ends.
     return {"containerName": CONTAINER, "operator": "In", "values": sorted(set(codes))}
 
 
 _BY_THE_SET = ("suspend", "ttlSecondsAfterFinished")
-"""Fields of a Job that the JobSet has itself."""
+"""Fields of a Job that the JobSet has instead."""
 
 _AT_ONCE = {"backoffLimitPerIndex": 0, "maxFailedIndexes": 0}
-"""The first counted failure ends the Job of a set. By index, so that interruptions of other pods do not delay a new one."""
+"""The first counted failure ends the Job of a set. It counts by index, so that interruptions of other pods do not delay a new one."""
 
 
 def jobset_of(job: KubeObject, request: JobRequest) -> KubeObject:
-    """The JobSet of the Job of several pods: the first counted failure ends it, and the set makes it anew, `retries` times.
+    """Return the JobSet for the Job of several pods.
 
-    Not after its deadline, nor after a fatal exit code: it would end the same way again.
+    The first counted failure ends the Job, and the set recreates it up to `retries` times.
+
+    It does not recreate the Job after its deadline or a fatal exit code, because the Job would end the same way again.
     """
     spec = {name: value for name, value in job["spec"].items() if name not in _BY_THE_SET}
     return {
@@ -160,13 +167,14 @@ def jobset_of(job: KubeObject, request: JobRequest) -> KubeObject:
 
 
 _START_SECONDS = 900
-"""What is asked of DWS beyond the job's own time, in which a node boots and pulls its image: it would else end before the job may."""
+"""Added to the job's own time in the request to DWS. The node needs it to boot and pull the image, and would otherwise end before the job.
+"""
 
 
 def job_objects(plan: Plan, request: JobRequest, kind: str, *, together: bool) -> tuple[KubeObject, ...]:
-    """The one object. With `together` the pods train together, otherwise each does its own part.
+    """Return the job's only object. With `together` the pods train together, otherwise each does its own part.
 
-    Raises WorkloadError for a request that has no place, or that its class or the team's share is too small for.
+    Raises WorkloadError if there is no place for the request, or if its class or the team's share is too small.
     """
     place = find_place(plan, request, kind, queued=True)
     refuse(f"{kind} {request.name}", limit_problems(place, request))
@@ -180,7 +188,7 @@ def job_objects(plan: Plan, request: JobRequest, kind: str, *, together: bool) -
 
 
 def job_object(place: Place, request: JobRequest, env: Sequence[KubeObject], *, together: bool) -> KubeObject:
-    """The Job of a request that limit_problems has nothing against; `env` are its pods' variables beside those that all pods have."""
+    """Return the Job of a request without problems. `env` are its pods' variables in addition to those that all pods have."""
     sort = WorkloadType.TRAINING if keeps_checkpoints(place, request) or place.route.checkpoint else WorkloadType.BATCH
     run_seconds = run_seconds_of(place, request)
     several = request.pods > 1
@@ -188,7 +196,7 @@ def job_object(place: Place, request: JobRequest, env: Sequence[KubeObject], *, 
     assert queue is not None and run_seconds is not None, "find_place and limit_problems refused"  # noqa: S101, PT018
     annotations = dict(place.route.job_annotations)
     if RUN_TIME_ANNOTATION in annotations:
-        # A short request finds capacity sooner than the longest that is allowed.
+        # A short request finds capacity sooner than one for the longest allowed time.
         annotations[RUN_TIME_ANNOTATION] = str(min(int(annotations[RUN_TIME_ANNOTATION]), run_seconds + _START_SECONDS))
     if network := ordinary_network(place.pools, request, together=together):
         annotations[ORDINARY_NETWORK_ANNOTATION] = network
@@ -211,7 +219,7 @@ def job_object(place: Place, request: JobRequest, env: Sequence[KubeObject], *, 
         "kind": "Job",
         "metadata": {**metadata, **({"annotations": annotations} if annotations else {})},
         "spec": {
-            # Kueue lifts it. Without it the pods would be made before its webhook is asked, should that be away.
+            # Kueue unsuspends it. Otherwise the pods would be created without admission while Kueue's webhook is unavailable.
             "suspend": True,
             "completions": request.pods,
             "parallelism": pods_at_once(request),
@@ -219,9 +227,9 @@ def job_object(place: Place, request: JobRequest, env: Sequence[KubeObject], *, 
             **_retries(request, together=together),
             **(success_of(request) if together else {}),
             "podFailurePolicy": pod_failure_policy(request, together=together),
-            # Not before the old pod is gone: two of them would write into the same folder.
+            # A new pod starts after the old one is gone: both would write into the same folder.
             "podReplacementPolicy": "Failed",
-            # Counted from each admission on: Kueue's preemption, which suspends the job, sets the clock back.
+            # Counted from each admission: a preemption by Kueue suspends the job, which resets the clock.
             "activeDeadlineSeconds": run_seconds,
             "ttlSecondsAfterFinished": request.keep_seconds,
             "template": template,
@@ -230,12 +238,12 @@ def job_object(place: Place, request: JobRequest, env: Sequence[KubeObject], *, 
 
 
 def _retries(request: JobRequest, *, together: bool) -> dict[str, int]:
-    """Counted for each pod where there are several.
+    """Return the retry limits. If there are several pods, they are counted for each pod.
 
-    Between a failure and the next pod the Job controller waits 10 s, doubled for each one before up to ten minutes, and here ignored ones
-    do count: an interruption of eight pods at once would cost all of them ten minutes. By index each pod's own are counted. Pods that train
-    together still end together: none of them can do without the one that has failed for good.
-    Source: k8s.io/kubernetes 1.36.1, pkg/controller/job/backoff_utils.go.
+    The Job controller waits 10 s between a failure and the next pod, doubled for each earlier failure, up to ten minutes. Ignored failures
+    count here too: an interruption of eight pods at once would delay all of them by ten minutes. By index, only a pod's own failures count.
+    Pods that train together still end together, because they need the one that has failed for good. Source: k8s.io/kubernetes 1.36.1,
+    pkg/controller/job/backoff_utils.go.
     """
     if request.pods == 1:
         return {"backoffLimit": request.retries}
@@ -243,14 +251,14 @@ def _retries(request: JobRequest, *, together: bool) -> dict[str, int]:
 
 
 def folder_of_part(place: Place, request: JobRequest, index: str) -> list[KubeObject]:
-    """Independent pods with checkpoints have a folder each: a pod must not resume from what another has saved.
+    """Return the variables for a separate checkpoint folder for each independent pod, which must not resume from another pod's checkpoints.
 
-    `index` is the pod's own, or a reference to the variable that has it, which then comes first.
+    `index` is the pod's index, or a reference to a variable with it. That variable then comes first.
     """
     if not keeps_checkpoints(place, request):
         return []
-    told = [own_index("JOB_INDEX")] if "$" in index else []
-    return [*told, *own_folder(place, request, index)]
+    own = [own_index("JOB_INDEX")] if "$" in index else []
+    return [*own, *own_folder(place, request, index)]
 
 
 CHECKPOINTED_JOB, QUEUED_JOB, FLEX_START_JOB = "CheckpointedJob", "QueuedJob", "FlexStartJob"
@@ -259,10 +267,10 @@ _DWS = (CapacityType.FLEX_START, CapacityType.QUEUED)
 
 
 def checkpointed_job(plan: Plan, request: JobRequest) -> tuple[KubeObject, ...]:
-    """A training job that resumes: one pod, or several that train together and are there all at once or not at all.
+    """Return the objects of a training job that resumes: one pod, or several that train together and start all at once or not at all.
 
-    Its class writes checkpoints, or `checkpoints` says so. Several pods never get plain flex-start nodes, which come one by one, but for
-    those of a slice of TPU chips.
+    Its class writes checkpoints, or the request sets `checkpoints`. Several pods never use plain flex-start nodes, which arrive one by one.
+    Nodes of a slice of TPU chips are the exception.
     """
     route = plan.route_of(request.workload_class)
     problems: list[SettingsProblem] = []
@@ -279,10 +287,10 @@ def checkpointed_job(plan: Plan, request: JobRequest) -> tuple[KubeObject, ...]:
 
 
 def flex_start_job(plan: Plan, request: JobRequest) -> tuple[KubeObject, ...]:
-    """A job on DWS capacity, which nobody takes back before its time is over: at most seven days, and often a wait before.
+    """Return the objects of a job on DWS capacity. DWS does not reclaim it before its time is over: at most seven days, often after a wait.
 
-    One pod runs on flex-start nodes or, where the class has them, queued ones. Several train together and run on queued ones alone, of
-    which DWS gives all that are asked for, or none, or on a slice of TPU chips.
+    A single pod runs on flex-start nodes or, where the class has them, queued ones. Several pods train together. They run on queued nodes,
+    which DWS provides all at once or not at all, or on a slice of TPU chips.
     """
     whose = f"{FLEX_START_JOB} {request.name}"
     route = plan.route_of(request.workload_class)
@@ -291,8 +299,8 @@ def flex_start_job(plan: Plan, request: JobRequest) -> tuple[KubeObject, ...]:
     problems = [*_together(request), *_with_gpus(request)]
     if route is not None and not any(route_pool.capacity_type in wanted for route_pool in route.pools):
         has = ", ".join(dict.fromkeys(route_pool.capacity_type.value for route_pool in route.pools))
-        told = " or ".join(each.value for each in suits)
-        needs = f"has no {told} capacity in this stack, which a {FLEX_START_JOB} of {request.pods} pod(s) needs"
+        suitable = " or ".join(each.value for each in suits)
+        needs = f"has no {suitable} capacity in this stack, which a {FLEX_START_JOB} of {request.pods} pod(s) needs"
         remedy = f"it has {has}; make it a {CHECKPOINTED_JOB}, or give the stack such a pool (GKE alone has them)"
         problems.append(SettingsProblem("workload_class", repr(request.workload_class), needs, remedy))
     refuse(whose, problems)
@@ -301,14 +309,14 @@ def flex_start_job(plan: Plan, request: JobRequest) -> tuple[KubeObject, ...]:
 
 
 def _come_together(plan: Plan, route: RoutePlan | None) -> bool:
-    """Whether the flex-start nodes of a class come all at once: those of a slice of TPU chips do."""
+    """Return whether the flex-start nodes of a class arrive all at once, as those of a slice of TPU chips do."""
     slices = {pool.name for pool in plan.pools if pool.slice_nodes}
     own: list[str] = [] if route is None else [each.pool for each in route.pools if each.capacity_type is CapacityType.FLEX_START]
     return bool(own) and slices.issuperset(own)
 
 
 def _together(request: JobRequest) -> list[SettingsProblem]:
-    """What does not suit pods that train together."""
+    """Return the problems of a request for pods that train together."""
     problems: list[SettingsProblem] = []
     if pods_at_once(request) < request.pods:
         problem = f"is fewer than the {request.pods} pods, which train together: the first would wait for the others for ever"
@@ -319,36 +327,39 @@ def _together(request: JobRequest) -> list[SettingsProblem]:
 
 
 def _with_gpus(request: JobRequest) -> list[SettingsProblem]:
-    """Work without GPUs is a batch: nothing in it trains together, and DWS gives nodes with GPUs."""
+    """Return the problem of a request without GPUs: such work is a batch.
+
+    It does not train together, and DWS only provides nodes with GPUs.
+    """
     remedy = f"ask for 1 or more, or make it a {QUEUED_JOB}"
     return [] if request.gpus else [SettingsProblem("gpus", "0", "is work without GPUs", remedy)]
 
 
 def without(plan: Plan, request: JobRequest, kind: str, leaving_out: tuple[CapacityType, ...]) -> JobRequest:
-    """The request without capacity that does not suit it, where its class has other."""
+    """Return the request without unsuitable capacity types. Raises WorkloadError if its class has no others."""
     route = plan.route_of(request.workload_class)
     if route is None or not leaving_out or request.gpus == 0:
         return request
     had = request.capacity or tuple(dict.fromkeys(route_pool.capacity_type for route_pool in route.pools))
     kept = tuple(each for each in had if each not in leaving_out)
     if not kept:
-        told = ", ".join(each.value for each in had)
+        requested = ", ".join(each.value for each in had)
         problem = f"does not suit {request.pods} pods of which {pods_at_once(request)} run at once"
         remedy = "take one pod, or a class with other capacity"
-        refuse(f"{kind} {request.name}", [SettingsProblem("capacity", told, problem, remedy)])
+        refuse(f"{kind} {request.name}", [SettingsProblem("capacity", requested, problem, remedy)])
     return request.model_copy(update={"capacity": kept})
 
 
 def queued_job(plan: Plan, request: JobRequest) -> tuple[KubeObject, ...]:
-    """A batch that waits in the team's queue: one pod, or several that share the work by their index and know nothing of each other.
+    """Return the objects of a batch that waits in the team's queue: one pod, or independent pods that share the work by index.
 
-    Each of several is a Job of its own, named after the batch and its index. Kueue admits, and gives up, a Job as a whole: of 12 pods in
-    one Job, 8 that run would be stopped with the 4 for which there is no node, when its wait for them is over.
+    Each of several pods is a separate Job, named after the batch and its index. Kueue admits and evicts whole Jobs. If one Job had 12 pods
+    and nodes for only 8, all 8 would be stopped when Kueue's wait for the other 4 ends.
 
-    With `at_once` they are one Job, because only a Job counts how many of its pods run. Capacity that DWS gives all at once is left out
-    where not all do: the later pods would come when their nodes are gone.
+    With `at_once` the pods are one Job, because only a Job limits how many of its pods run. If not all run at once, queued capacity is left
+    out: DWS provides it all at once, and the later pods would start when their nodes are gone.
 
-    Raises WorkloadError for a request that has no place, or that its class or the team's share is too small for.
+    Raises WorkloadError if there is no place for the request, or if its class or the team's share is too small.
     """
     if request.jobset:
         problem = "starts all pods anew when one fails, and the pods of a batch are independent"
@@ -368,11 +379,11 @@ def _each_alone(plan: Plan, request: JobRequest) -> tuple[KubeObject, ...]:
 
 
 def _part(place: Place, one: JobRequest, index: int, env: list[KubeObject]) -> KubeObject:
-    """The Job of one pod. Its labels are the batch's, by which all of its Jobs are found."""
+    """Return the Job of one pod. All Jobs of the batch have the same labels and are found by them."""
     job = job_object(place, one, [*env, *folder_of_part(place, one, str(index))], together=False)
     return {**job, "metadata": {**job["metadata"], "name": f"{one.name}-{index}"}}
 
 
 def _index_of(index: int) -> list[KubeObject]:
-    # The Job controller gives it to the pods of Indexed Jobs alone.
+    # The Job controller sets it only on pods of Indexed Jobs.
     return [{"name": INDEX_VARIABLE, "value": str(index)}]

@@ -1,4 +1,4 @@
-"""The kinds of workload, and their objects as YAML: for kubectl, and as a template that says what its user fills in."""
+"""The kinds of workload, and their objects as YAML: for kubectl, or as a template with comments on what to fill in."""
 
 from __future__ import annotations
 
@@ -31,17 +31,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class WorkloadKind:
-    """One kind. `name` is what people write, `component` what the Pulumi component is called; `build` takes a plan and a `model`.
-
-    `shown` is what a template shows where its user has said nothing.
-    """
+    """One kind of workload."""
 
     name: str
+    """Name that users write."""
     component: str
+    """Name of the Pulumi component."""
     summary: str
     model: type[Record]
     build: Callable[[Plan, Any], tuple[KubeObject, ...]]
+    """Returns the objects for a plan and an instance of `model`."""
     shown: Mapping[str, Any]
+    """Fields that a template shows where its user has not set them."""
 
 
 _SERVICE = {"name": "my-service", "image": "registry.example.com/team/service:1.0"}
@@ -55,7 +56,7 @@ _ALL = (
     WorkloadKind("flex-start-job", FLEX_START_JOB, "a job on DWS capacity (GKE)", JobRequest, flex_start_job, _PROGRAM),
     WorkloadKind("queue-workers", QUEUE_WORKERS, "workers on a Pub/Sub or SQS queue", QueueWorkersRequest, queue_workers, _PROGRAM),
     WorkloadKind("model-server", MODEL_SERVER, "a model that answers requests", ModelServerRequest, model_server, _SERVICE),
-    WorkloadKind("notebook", NOTEBOOK, "a Jupyter notebook that ends when nobody works in it", NotebookRequest, notebook, _SERVICE),
+    WorkloadKind("notebook", NOTEBOOK, "a Jupyter notebook that ends when it is idle", NotebookRequest, notebook, _SERVICE),
     WorkloadKind(
         "model-cache",
         MODEL_CACHE,
@@ -67,20 +68,20 @@ _ALL = (
 )
 
 KINDS: dict[str, WorkloadKind] = {each.name: each for each in _ALL}
-"""Every kind, by name."""
+"""All kinds, by name."""
 
 
 def kind_named(name: str) -> WorkloadKind:
-    """The kind of that name. Raises WorkloadError, which names the nearest, for one that there is none of."""
+    """Return the kind with this name. Raises WorkloadError with the nearest name if there is none."""
     if name not in KINDS:
         raise WorkloadError(name, [SettingsProblem("kind", repr(name), "is not a kind of workload", nearest(name, KINDS))])
     return KINDS[name]
 
 
 def objects_of(plan: Plan, kind: str, fields: Mapping[str, Any]) -> tuple[KubeObject, ...]:
-    """The objects of a workload, in the order in which they are made; None in `fields` stands for a default.
+    """Return the objects of a workload in the order of their creation. None in `fields` stands for a default.
 
-    Raises WorkloadError with all that is wrong.
+    Raises WorkloadError with all problems.
     """
     found = kind_named(kind)
     return found.build(plan, read_request(found.component, found.model, fields))
@@ -96,45 +97,45 @@ _YOURS = {
 }
 
 _DERIVED = {
-    "labels": "whose it is; reports, quotas and admission go by these",
+    "labels": "owner and kind; reports, quotas and admission use these",
     "annotations": "for the scheduler and the cloud",
-    "suspend": "the queue starts a job, and a person a pattern of one",
+    "suspend": "the queue starts a job; a person starts a session from its pattern",
     "parallelism": "all pods that train together at once",
     "backoffLimit": "real failures; interruptions are not counted",
-    "maxFailedIndexes": "one pod that fails for good ends them all",
+    "maxFailedIndexes": "the first pod that fails for good ends all of them",
     "backoffLimitPerIndex": "real failures of each pod; interruptions are not counted",
-    "successPolicy": "the first pod runs the program of all; its end is the job's",
+    "successPolicy": "the first pod runs the program for all; its end is the job's end",
     "podFailurePolicy": "drains, reclaimed nodes and exit code 143 are no failures",
     "podReplacementPolicy": "no new pod before the old one is gone",
-    "activeDeadlineSeconds": "the class's limit, from each admission on; yours may be shorter",
-    "ttlSecondsAfterFinished": "when the finished job and its logs go",
-    "priorityClassName": "of the class",
-    "affinity": "the pools of the class that can hold such a pod and that the team has a share of",
+    "activeDeadlineSeconds": "the class's limit, counted from each admission; yours may be shorter",
+    "ttlSecondsAfterFinished": "time until the finished job and its logs are deleted",
+    "priorityClassName": "priority of the class",
+    "affinity": "pools of the class that can hold such a pod and in which the team has a share",
     "nodeSelector": "the capacity of the class",
     "tolerations": "the taints of these pools",
     "serviceAccountName": "the team's identity in the cloud",
-    "terminationGracePeriodSeconds": "no more than the capacity gives",
+    "terminationGracePeriodSeconds": "at most what the capacity allows",
     "securityContext": "restricted Pod Security",
     "env": "FLEXSPOT_GRACE_SECONDS agrees with the grace period; add your own below",
-    "resources": "of a pod the GPUs asked for, and their share of the smallest machine; more than a node has would wait for ever",
-    "volumes": "what the class needs; a claim must be there before",
+    "resources": "per pod: the requested GPUs and their share of the smallest machine; more than a node has would wait forever",
+    "volumes": "as the class needs; a claim must exist before the pods",
 }
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes a part that stands in several places each time: kubectl's users change one and mean one."""
+    """Writes a part that occurs several times in full each time: kubectl's users want to change a single one."""
 
     def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002 -- the base class's signature
         return True
 
 
 def manifests_yaml(objects: Sequence[KubeObject]) -> str:
-    """The objects as documents of one YAML file."""
+    """Return the objects as documents of one YAML file."""
     return "---\n".join(_yaml(each) for each in objects)
 
 
 def template_yaml(objects: Sequence[KubeObject]) -> str:
-    """The same with a comment above the fields that its user fills in, and above those that are derived, at their first place in each."""
+    """Return the same with comments above the first occurrence of each field that the user fills in or that is derived, in each object."""
     return "---\n".join(_commented(_yaml(each)) for each in objects)
 
 
@@ -146,25 +147,25 @@ def _commented(text: str) -> str:
     comments: dict[int, str] = {}
     said: set[str] = set()
     for line, column, key, depth in _keys(yaml.compose(text, Loader=yaml.SafeLoader), 0):
-        # A container's name, a port's or a volume's is not the workload's.
-        told = _told(key) if key not in said and (key != "name" or depth == _OF_METADATA) else None
-        if told is not None:
+        # A container's, port's or volume's name is not the workload's.
+        hint = _hint(key) if key not in said and (key != "name" or depth == _OF_METADATA) else None
+        if hint is not None:
             said.add(key)
-            comments[line] = f"{' ' * column}# {told}\n"
+            comments[line] = f"{' ' * column}# {hint}\n"
     return "".join(comments.get(number, "") + line for number, line in enumerate(text.splitlines(keepends=True)))
 
 
 _OF_METADATA = 1
 
 
-def _told(key: str) -> str | None:
+def _hint(key: str) -> str | None:
     if key in _YOURS:
         return f"{FILL_IN}: {_YOURS[key]}."
     return f"Derived: {_DERIVED[key]}." if key in _DERIVED else None
 
 
 def _keys(node: yaml.Node | None, depth: int) -> Iterator[tuple[int, int, str, int]]:
-    """Line, column, key and depth of every field, in the order of the text."""
+    """Yield line, column, key and depth of every field, in the order of the text."""
     if isinstance(node, yaml.MappingNode):
         for key, value in node.value:
             yield key.start_mark.line, key.start_mark.column, str(key.value), depth

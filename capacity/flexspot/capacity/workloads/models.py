@@ -1,4 +1,4 @@
-"""A model that answers requests, and its weights near the GPUs: replicas that roll, drain, spread and scale as the team may."""
+"""Model servers and their weights near the GPUs: replicas that roll, drain, spread and scale as far as the team's share allows."""
 
 from __future__ import annotations
 
@@ -39,35 +39,37 @@ MODEL_CACHE = "ModelCache"
 GCS_DRIVER, S3_DRIVER = "gcsfuse.csi.storage.gke.io", "s3.csi.aws.com"
 
 _VOLUME_NAME_CHARACTERS = 63
-"""A socket's path holds a volume's name and has at most 107 characters."""
+"""A socket's path contains the volume's name and has at most 107 characters."""
 
 _CAPACITY = {"storage": "1Gi"}
-"""Kubernetes asks for a size, which a bucket has not."""
+"""Kubernetes requires a size. A bucket has none."""
 
 
 class ModelCacheRequest(Record):
-    """A request for a cache of model weights.
-
-    `bucket` lies in `bucket_region`, which must be the cluster's: weights of 100 GB that each new pod reads across regions cost more than
-    its node. Default: that it does. `folder` is what is mounted; the identity of the team's pods may read `shared` of the stack's
-    dataset bucket. `cache_gib` is kept on a node's disk of what was read (0: nothing). `run_as_user` owns the files.
-    """
+    """A request for a cache of model weights."""
 
     name: Name
     team: str
     bucket: Annotated[str, Field(pattern=BUCKET)]
     bucket_region: str | None = None
+    """Region of `bucket`, which must be the cluster's: weights of 100 GB that each new pod reads across regions cost more than its node.
+
+    Default: the cluster's region.
+    """
     folder: Annotated[str, Field(pattern=MODEL_FOLDER)] = "shared/models"
+    """Folder to mount. The identity of the team's pods may read `shared` of the stack's dataset bucket."""
     cache_gib: Annotated[int, Field(ge=0, le=10_000)] = 100
+    """Size of the cache on a node's disk for weights that were read. 0: no cache."""
     run_as_user: Annotated[int, Field(ge=1)] = POD_USER
+    """Owner of the files."""
 
 
 def model_cache(plan: Plan, request: ModelCacheRequest) -> tuple[KubeObject, ...]:
-    """The volume and the claim, of the request's name, that any number of pods on any nodes mount at once.
+    """Return the volume and the claim with the request's name, which any number of pods on any nodes can mount at once.
 
-    They are bound to each other from both sides, so that no other claim takes the volume, which stays with its bucket. The options are
-    those of flexspot/components/storage for data sets. Raises WorkloadError for a team that there is none of, a bucket in another region, a
-    platform without buckets, and names that are too long together.
+    They are bound to each other from both sides, so that no other claim takes the volume. The volume stays bound to its bucket. The options
+    are those of flexspot/components/storage for data sets. Raises WorkloadError for an unknown team, a bucket in another region, a platform
+    without buckets, and names that are too long together.
     """
     team = next((each for each in plan.teams if each.name == request.team), None)
     refuse(f"{MODEL_CACHE} {request.name}", _problems(plan, request))
@@ -85,7 +87,7 @@ def model_cache(plan: Plan, request: ModelCacheRequest) -> tuple[KubeObject, ...
                 "accessModes": ["ReadOnlyMany"],
                 "capacity": _CAPACITY,
                 "claimRef": {"apiVersion": "v1", "kind": "PersistentVolumeClaim", **claim},
-                # Empty, not left out: the cluster's default class would make a disk of its own.
+                # Empty rather than absent: the cluster's default class would create a separate disk.
                 "storageClassName": "",
                 "persistentVolumeReclaimPolicy": "Retain",
                 "mountOptions": options,
@@ -111,11 +113,11 @@ def _owned(request: ModelCacheRequest) -> list[str]:
 
 
 def _gcs(request: ModelCacheRequest) -> tuple[list[str], dict[str, Any]]:
-    """GCS FUSE: the team's identity may list its folder alone, so the bucket itself is not asked about."""
+    """Return options and source for GCS FUSE. The check of the bucket is skipped: the team's identity may only list its own folder."""
     options = ["implicit-dirs", f"only-dir={request.folder}", *_owned(request), "enable-hns:false", "metadata-cache:negative-ttl-secs:0"]
     options += ["metadata-cache:ttl-secs:-1", "file-system:kernel-list-cache-ttl-secs:-1"]
     if request.cache_gib:
-        # Never -1: without a ceiling it fills the pod's disk, and the pod is evicted.
+        # Never -1: without a limit the cache fills the pod's disk, and the pod is evicted.
         options += [f"file-cache:max-size-mb:{request.cache_gib * 1024}", "file-cache:cache-file-for-range-read:true"]
         options += ["file-cache:enable-parallel-downloads:true"]
     source = {
@@ -128,7 +130,7 @@ def _gcs(request: ModelCacheRequest) -> tuple[list[str], dict[str, Any]]:
 
 
 def _s3(plan: Plan, request: ModelCacheRequest, volume: str) -> tuple[list[str], dict[str, Any]]:
-    """Mountpoint for S3, with the identity of the pod; its cache is in a pod of its own, with a limit."""
+    """Return options and source for Mountpoint for S3, which uses the pod's identity. Its cache is in a separate pod, with a limit."""
     options = [f"region={plan.region}", f"prefix={request.folder}/", *_owned(request), "allow-other", "read-only"]
     options += ["metadata-ttl=indefinite", "negative-metadata-ttl=minimal"]
     cache = {"cache": "emptyDir", "cacheEmptyDirSizeLimit": f"{request.cache_gib}Gi"} if request.cache_gib else {}
@@ -162,14 +164,14 @@ _FUSE_ANNOTATION = "gke-gcsfuse/volumes"
 _FUSE_DISK_ANNOTATION = "gke-gcsfuse/ephemeral-storage-limit"
 
 _FUSE_ROOM_GIB = 5
-"""What the sidecar has beside the cache itself: its own default."""
+"""Disk space of the sidecar in addition to the cache: its default."""
 
 
 def mount_model_cache(template: KubeObject, cloud: Platform, claim: str, path: str, *, cache_gib: int = 0) -> KubeObject:
-    """The template of pods, changed so that its container reads the cache's claim at `path`.
+    """Return the pod template, changed so that its container reads the cache's claim at `path`.
 
-    On GKE the driver's sidecar runs in the pod and keeps the cache there: the pod needs an annotation for the sidecar, and room for
-    `cache_gib` on its node. On EKS the cache is in a pod of Mountpoint's own.
+    On GKE the driver's sidecar runs in the pod and keeps the cache there. The pod needs an annotation for the sidecar, and `cache_gib` of
+    disk on its node. On EKS the cache is in a separate pod of Mountpoint.
     """
     annotations: dict[str, str] = {}
     if cloud is Platform.GKE:
@@ -185,28 +187,31 @@ def mount_model_cache(template: KubeObject, cloud: Platform, claim: str, path: s
 
 
 _CALM_SECONDS = 600
-"""How long the load must be low before a replica goes: a new one costs a node's boot and the loading of the model."""
+"""Time of low load before a replica is removed: a new one has to wait for a node to boot and the model to load."""
 
 
 def rolling_update(place: Place, request: ModelServerRequest) -> dict[str, int]:
-    """Replaces replicas one by one, in the room that they have.
+    """Return the settings that replace replicas one by one without additional GPUs.
 
-    An extra pod needs a spare GPU, which is a node to be booted and paid for, and a rollout would hang where the quota has none. So one
-    replica goes before its successor comes, unless it is the only one and the team has room for a second.
+    An extra pod needs a spare GPU on a node that must boot and be paid for. A rollout would hang where the quota has none left. So one
+    replica ends before its successor starts, unless it is the only one and the team has a GPU quota for two.
     """
     alone = request.replicas == 1 and most_gpus(place) >= 2 * request.gpus
     return {"maxSurge": 1, "maxUnavailable": 0} if alone else {"maxSurge": 0, "maxUnavailable": 1}
 
 
 def spread(selector: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Over zones, then over nodes, as far as there are any: a wish, as a reservation is in one zone and a pod that waits serves nobody."""
+    """Return soft constraints that spread pods over zones, then over nodes.
+
+    They are soft because a reservation is in one zone, and a pod that waits serves no requests.
+    """
     return [
         {
             "maxSkew": 1,
             "topologyKey": key,
             "whenUnsatisfiable": "ScheduleAnyway",
             "labelSelector": {"matchLabels": dict(selector)},
-            # The pods of the release that goes do not count.
+            # Pods of the outgoing release do not count.
             "matchLabelKeys": ["pod-template-hash"],
         }
         for key in (ZONE_LABEL, HOSTNAME_LABEL)
@@ -214,9 +219,9 @@ def spread(selector: Mapping[str, str]) -> list[dict[str, Any]]:
 
 
 def budget(metadata: Mapping[str, Any], selector: Mapping[str, str]) -> KubeObject:
-    """At most one replica is evicted at a time, and always one may be: a budget that allows none would keep its nodes for ever.
+    """Return a disruption budget that allows one eviction at a time. One that allows none would keep its nodes forever.
 
-    A replica that does not get ready may be evicted whatever the count is, as nobody loses anything by it.
+    A replica that does not become ready can always be evicted, because it serves no requests.
     """
     return {
         "apiVersion": "policy/v1",
@@ -227,7 +232,7 @@ def budget(metadata: Mapping[str, Any], selector: Mapping[str, str]) -> KubeObje
 
 
 def autoscaler(metadata: Mapping[str, Any], request: ModelServerRequest) -> KubeObject:
-    """From `replicas` to `max_replicas`: up at once, down slowly."""
+    """Return an autoscaler between `replicas` and `max_replicas`: fast up, slow down."""
     return {
         "apiVersion": "autoscaling/v2",
         "kind": "HorizontalPodAutoscaler",
@@ -248,7 +253,7 @@ def autoscaler(metadata: Mapping[str, Any], request: ModelServerRequest) -> Kube
 
 
 def callers_policy(metadata: Mapping[str, Any], selector: Mapping[str, str], request: ModelServerRequest) -> KubeObject:
-    """Lets the named namespaces in. The team's own policy lets in its own pods alone; policies add up."""
+    """Return a policy that admits the named namespaces. The team's own policy admits only its own pods; policies add up."""
     namespaces = {"key": "kubernetes.io/metadata.name", "operator": "In", "values": sorted(set(request.callers))}
     return {
         "apiVersion": "networking.k8s.io/v1",
@@ -279,16 +284,16 @@ MODEL_SERVER = "ModelServer"
 PORT_NAME = "http"
 
 _NODE_SECONDS = 1800
-"""Until a GPU node has booted, has its driver and has pulled a large image. Kubernetes' own patience with a rollout is 600."""
+"""Time for a GPU node to boot, load its driver and pull a large image. Kubernetes' own limit for the progress of a rollout is 600."""
 
 _PROBE_SECONDS = 10
 
 
 def model_server(plan: Plan, request: ModelServerRequest) -> tuple[KubeObject, ...]:
-    """Service, Deployment, PodDisruptionBudget, and where asked for HorizontalPodAutoscaler and NetworkPolicy, in this order.
+    """Return Service, Deployment and PodDisruptionBudget, then HorizontalPodAutoscaler and NetworkPolicy if requested.
 
-    Its class waits in no queue, as a service would never give quota back. Raises WorkloadError for a request that has no place, for more
-    replicas than the team may run, and for a drain that leaves nothing of the grace period.
+    Its class does not wait in a queue, because a service would never give quota back. Raises WorkloadError if there is no place for the
+    request, if it has more replicas than the team may run, or if draining takes the whole grace period.
     """
     place = find_place(plan, request, MODEL_SERVER, queued=False)
     most = request.max_replicas or request.replicas
@@ -303,7 +308,7 @@ def model_server(plan: Plan, request: ModelServerRequest) -> tuple[KubeObject, .
         "kind": "Deployment",
         "metadata": metadata,
         "spec": {
-            # Left out where the autoscaler sets it: each later apply would take back what it has decided.
+            # Absent where the autoscaler sets it: each later apply would revert its decision.
             **({} if scaled else {"replicas": request.replicas}),
             "selector": {"matchLabels": selector},
             "strategy": {"type": "RollingUpdate", "rollingUpdate": rolling_update(place, request)},
@@ -330,10 +335,10 @@ def _template(place: Place, request: ModelServerRequest) -> KubeObject:
         pre_stop_seconds=request.drain_seconds,
         container={
             "ports": [{"name": PORT_NAME, "containerPort": request.port, "protocol": "TCP"}],
-            # The other two wait for it, so that a model that takes long to load is not restarted while it does.
+            # The other two probes wait for this one, so that a model with a long loading time is not restarted meanwhile.
             "startupProbe": {**_get(ready), "failureThreshold": ceil(request.start_seconds / _PROBE_SECONDS)},
             "readinessProbe": {**_get(ready), "failureThreshold": 3},
-            # A restart loads the model again: a minute of trouble is not yet worth that.
+            # A restart loads the model again, so a minute of failures is tolerated.
             "livenessProbe": {**_get(live), "failureThreshold": 6},
         },
         spec={"topologySpreadConstraints": spread(selector_of(request.name, WorkloadType.SERVING))},
@@ -349,10 +354,10 @@ def _get(path: str) -> KubeObject:
 
 
 def _prefer_earlier_pools(template: KubeObject, place: Place) -> None:
-    """Has the scheduler take a free node of an earlier pool, such as a reserved one, before that of a later one.
+    """Make the scheduler prefer a free node of an earlier pool, such as a reserved one, to that of a later one.
 
-    Which *new* node comes first is the autoscaler's decision, which the pools' weights or the compute class make. A compute class takes no
-    selectors beside it, and there GKE decides both.
+    The autoscaler decides which *new* node comes first, by the pools' weights or the compute class. A compute class does not allow other
+    selectors, so there GKE decides both.
     """
     affinity = place.route.node_affinity
     if affinity is None or len(affinity[1]) < 2:  # noqa: PLR2004 -- one pool leaves no choice

@@ -1,4 +1,4 @@
-"""A notebook that costs nothing while nobody works in it: its pod with a sidecar that ends it, and the job or service around that."""
+"""Notebooks that cost nothing while they are idle: the pod with a sidecar that stops it, and the job or service around it."""
 
 from __future__ import annotations
 
@@ -48,40 +48,40 @@ _CREDENTIALS_VOLUME, _CREDENTIALS_PATH = "stop-credentials", "/var/run/flexspot"
 
 @dataclass(frozen=True)
 class Watch:
-    """A container, and the volumes that it alone mounts."""
+    """A sidecar container and the volumes that only it mounts."""
 
     container: KubeObject
     volumes: tuple[KubeObject, ...]
 
 
 def scale_path(namespace: str, name: str) -> str:
-    """Where Kubernetes is told how many pods a Deployment has, and nothing else of it."""
+    """Return the API path of a Deployment's replica count. Access to it allows no other change of the Deployment."""
     return f"/apis/apps/v1/namespaces/{namespace}/deployments/{name}/scale"
 
 
 def watch_of(request: NotebookRequest, standing: Place | None = None) -> Watch:
-    """The watch of a session, which shuts down the server; or of a Deployment at a place, which scales it to zero.
+    """Return the sidecar that stops an idle notebook: it shuts down the server of a session, or scales the Deployment at a place to zero.
 
-    The nightly stop is its business as well, and not a CronJob's: each Job of a team's namespace goes into the team's queue, and from there
-    to a GPU node, which would be started to stop what may not even run (Kueue 0.19, jobframework/defaults.go, ApplyDefaultLocalQueue).
+    It also does the nightly stop. A CronJob cannot: each Job of a team's namespace goes into the team's queue, and from there to a GPU
+    node. That node would boot only to stop a notebook that may not even run (Kueue 0.19, jobframework/defaults.go, ApplyDefaultLocalQueue).
     """
-    told = {IDLE_VARIABLE: str(request.idle_seconds), NIGHT_VARIABLE: request.nightly_stop}
+    environment = {IDLE_VARIABLE: str(request.idle_seconds), NIGHT_VARIABLE: request.nightly_stop}
     mounts: list[dict[str, Any]] = []
     volumes: tuple[KubeObject, ...] = ()
     if standing is not None:
-        told |= {SCALE_VARIABLE: scale_path(standing.namespace, request.name), CREDENTIALS_VARIABLE: _CREDENTIALS_PATH}
+        environment |= {SCALE_VARIABLE: scale_path(standing.namespace, request.name), CREDENTIALS_VARIABLE: _CREDENTIALS_PATH}
         if standing.route.max_run_seconds is not None:
-            told[LIMIT_VARIABLE] = str(standing.route.max_run_seconds)
+            environment[LIMIT_VARIABLE] = str(standing.route.max_run_seconds)
         mounts = [{"name": _CREDENTIALS_VOLUME, "mountPath": _CREDENTIALS_PATH, "readOnly": True}]
         volumes = (_credentials(),)
     container: KubeObject = {
         "name": "idle-stop",
-        # The notebook's own, which its node has anyway.
+        # The notebook's own image, which the node already has.
         "image": request.image,
-        # A sidecar of Kubernetes' own sort: it does not keep the Job of an ended server from being complete.
+        # A native sidecar does not prevent the Job of a finished server from completing.
         "restartPolicy": "Always",
         "command": ["python3", "-c", _SCRIPT.read_text(encoding="utf-8")],
-        "env": [{"name": name, "value": value} for name, value in told.items()],
+        "env": [{"name": name, "value": value} for name, value in environment.items()],
         "resources": {"requests": {"cpu": "10m", "memory": "64Mi"}, "limits": {"memory": "64Mi"}},
         "securityContext": {
             "allowPrivilegeEscalation": False,
@@ -94,12 +94,12 @@ def watch_of(request: NotebookRequest, standing: Place | None = None) -> Watch:
 
 
 def _credentials() -> KubeObject:
-    """What a pod has of itself where Kubernetes' token is mounted without being asked for, in a volume that one container mounts."""
+    """Return a volume with what Kubernetes mounts automatically (token and CA certificate). Only one container mounts it."""
     sources = [
         {"serviceAccountToken": {"path": "token", "expirationSeconds": 3600}},
         {"configMap": {"name": "kube-root-ca.crt", "items": [{"key": "ca.crt", "path": "ca.crt"}]}},
     ]
-    # Readable for the pod's fsGroup: it belongs to root.
+    # Readable for the pod's fsGroup, because the files belong to root.
     return {"name": _CREDENTIALS_VOLUME, "projected": {"defaultMode": 0o440, "sources": sources}}
 
 
@@ -110,10 +110,10 @@ _START_SECONDS = 600
 
 
 def notebook_container(request: NotebookRequest) -> NotebookRequest:
-    """The request with the server's command, its arguments, its home and its token.
+    """Return the request with the server's command, arguments, home and token.
 
-    Kernels and terminals are culled first, those of an open tab too (`cull_connected`), but no kernel that is at work; a server without any
-    shuts itself down. Options of jupyter_server 2 and jupyter_server_terminals.
+    The server culls idle kernels and terminals first, including those with an open tab (`cull_connected`), but no busy kernel. Without any
+    left it shuts itself down. Options of jupyter_server 2 and jupyter_server_terminals.
     """
     token = SecretKey(secret=request.token_secret or f"{request.name}-token", key="token")
     return request.model_copy(
@@ -129,7 +129,7 @@ def notebook_container(request: NotebookRequest) -> NotebookRequest:
 def _options(request: NotebookRequest) -> tuple[str, ...]:
     idle = request.idle_seconds
     return (
-        # In the pod's network alone: its namespace's policy and the missing ingress keep everybody else out.
+        # Reachable only in the pod network: the namespace's policy and the missing ingress exclude all others.
         "--ip=0.0.0.0",
         f"--port={PORT}",
         "--ServerApp.port_retries=0",
@@ -145,9 +145,9 @@ def _options(request: NotebookRequest) -> tuple[str, ...]:
 
 
 def with_notebook(template: KubeObject, request: NotebookRequest, watch: Watch) -> KubeObject:
-    """The template of the server's pod with its home, its port, its probes and its watch.
+    """Return the template of the server's pod with its home, port, probes and sidecar.
 
-    The watch has the notebook's token; what people run in the notebook has nothing of the watch's.
+    The sidecar has the notebook's token. Code in the notebook has no access to the sidecar's credentials.
     """
     with_mounts(
         template,
@@ -158,7 +158,7 @@ def with_notebook(template: KubeObject, request: NotebookRequest, watch: Watch) 
     # A new disk belongs to root.
     spec["securityContext"] |= {"fsGroup": request.run_as_user, "fsGroupChangePolicy": "OnRootMismatch"}
     main = spec["containers"][0]
-    # The one path that the server answers without the token.
+    # The only path that the server answers without the token.
     answers = {"httpGet": {"path": "/api", "port": PORT_NAME}, "periodSeconds": 10}
     main["ports"] = [{"name": PORT_NAME, "containerPort": PORT, "protocol": "TCP"}]
     main["startupProbe"] = {**answers, "failureThreshold": _START_SECONDS // 10}
@@ -175,11 +175,11 @@ _RBAC = "rbac.authorization.k8s.io"
 
 
 def roles(place: Place, name: str, labels: Mapping[str, str]) -> tuple[KubeObject, ...]:
-    """A role and its binding for each who needs a right.
+    """Return a role and a binding for each subject that needs a right.
 
-    The watch of a Deployment may scale it, as the service account of the team's workloads, whose token it alone has in its pod. A session's
-    watch needs nothing of Kubernetes. Who may submit in the namespace may make Jobs already, and may here read the pattern of a session, or
-    scale the Deployment.
+    The sidecar of a Deployment may scale it. It acts as the service account of the team's workloads, whose token no other container in the
+    pod has. A session's sidecar needs no rights. Submitters of the namespace may already create Jobs. Here they may also read the pattern
+    of a session, or scale the Deployment.
     """
     may_start = [{"apiGroup": _RBAC, "kind": "Group", "name": group} for group in place.team.submitters]
     if place.queue is not None:
@@ -212,10 +212,10 @@ def _rule(group: str, resource: str, name: str, *verbs: str) -> KubeObject:
 
 
 def stay_annotations(place: Place) -> dict[str, str]:
-    """The annotation of a notebook's pods where a pool that they may run on has its work moved; none elsewhere.
+    """Return the annotation that protects a notebook's pods from being moved, if one of their pools moves work.
 
-    Pools whose nodes go when empty need none, and are without a limit to how long a drain waits for such a pod. On GKE Autopilot the
-    annotation would change what sort of pod it is (extended run time), so it is left out there.
+    Pools whose nodes are removed when empty do not need it, and do not limit how long a drain waits for such a pod. On GKE Autopilot the
+    annotation would turn the pod into another sort (extended run time), so it is absent there.
     """
     if not any(pool.removal is Removal.UNDERUTILIZED for pool in place.pools):
         return {}
@@ -228,27 +228,28 @@ def stay_annotations(place: Place) -> dict[str, str]:
 NOTEBOOK = "Notebook"
 
 _NEVER = "0 0 1 1 *"
-"""A schedule that a suspended CronJob must have and does not follow."""
+"""A schedule that a suspended CronJob must have and never follows."""
 
 _KEPT_SECONDS = 60
-"""How long an ended session is kept: the next one has the same name."""
+"""Time until a finished session is deleted. It is short because the next session has the same name."""
 
 
 def notebook(plan: Plan, request: NotebookRequest) -> tuple[KubeObject, ...]:
-    """Disk, Service, the rights to stop and to start, and what makes the pod, in this order.
+    """Return the disk, the Service, the rights to stop and start, and the object that creates the pod, in this order.
 
-    A class that waits in a queue has its notebooks as sessions: a suspended CronJob is the pattern, and each `kubectl create job NAME
-    --from=cronjob/NAME` is a Job that the queue admits, that ends when idle and gives its quota back. Queues take no Deployments. Without a
-    queue it is a Deployment of one pod, which `kubectl scale` starts. Raises WorkloadError for a request that has no place.
+    In a class that waits in a queue, notebooks are sessions, because queues accept no Deployments. A suspended CronJob is the pattern. Each
+    `kubectl create job NAME --from=cronjob/NAME` creates a Job that the queue admits, that ends when idle and then gives its quota back.
+    Without a queue the notebook is a Deployment of one pod, started with `kubectl scale`. Raises WorkloadError if there is no place for the
+    request.
     """
     place = find_place(plan, request, NOTEBOOK)
     if place.queue is None:
         refuse(f"{NOTEBOOK} {request.name}", count_problems(place, "gpus", 1, request.gpus))
-        maker = _deployment(place, request)
-        template = maker["spec"]["template"]
+        creator = _deployment(place, request)
+        template = creator["spec"]["template"]
     else:
-        maker = _sessions(plan, request)
-        template = maker["spec"]["jobTemplate"]["spec"]["template"]
+        creator = _sessions(plan, request)
+        template = creator["spec"]["jobTemplate"]["spec"]["template"]
     if stay := stay_annotations(place):
         template["metadata"].setdefault("annotations", {}).update(stay)
     labels = own_labels(template)
@@ -256,14 +257,14 @@ def notebook(plan: Plan, request: NotebookRequest) -> tuple[KubeObject, ...]:
         _home(place, request, labels),
         service_of(request.name, place.namespace, labels, selector_of(request.name, WorkloadType.NOTEBOOK), PORT_NAME),
         *roles(place, request.name, labels),
-        maker,
+        creator,
     )
 
 
 def _sessions(plan: Plan, request: NotebookRequest) -> KubeObject:
     as_job = as_job_request(notebook_container(request), keep_seconds=_KEPT_SECONDS)
-    [made] = queued_job(plan, as_job)
-    job = relabelled(made, WorkloadType.NOTEBOOK)
+    [created] = queued_job(plan, as_job)
+    job = relabelled(created, WorkloadType.NOTEBOOK)
     with_notebook(job["spec"]["template"], request, watch_of(request))
     metadata = job["metadata"]
     own = {name: value for name, value in metadata.items() if name not in {"name", "namespace"}}
@@ -288,10 +289,10 @@ def _deployment(place: Place, request: NotebookRequest) -> KubeObject:
         "kind": "Deployment",
         "metadata": {"name": request.name, "namespace": place.namespace, "labels": own_labels(template)},
         "spec": {
-            # It is made asleep. An apply by kubectl puts it to sleep again; the component leaves the number alone.
+            # Created with no pod. An apply by kubectl stops it again; the component ignores the number.
             "replicas": 0,
             "selector": {"matchLabels": selector_of(request.name, WorkloadType.NOTEBOOK)},
-            # The disk is attached to one node: the old pod goes first.
+            # The disk can be attached to one node only, so the old pod ends first.
             "strategy": {"type": "Recreate"},
             "revisionHistoryLimit": 1,
             "template": template,

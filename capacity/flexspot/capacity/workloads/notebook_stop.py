@@ -1,8 +1,8 @@
-"""Ends a notebook in which nobody works. Runs as text inside its pod, so it knows Python's standard library alone.
+"""Stops an idle notebook. Runs as text inside the notebook's pod, so it can only use Python's standard library.
 
-It ends it when all kernels and terminals have been idle for so long, when the run limit is over, and every night: by scaling its Deployment
-to zero, or, where it is told of none, by shutting down the server, whose Job is then complete. What the server calls its own last activity
-is not enough: an open tab of JupyterLab asks it for news all the time, which counts (jupyterlab issue 19796).
+It stops the notebook when all kernels and terminals have been idle long enough, when the run limit is over, and every night. It scales the
+notebook's Deployment to zero. If it has no Deployment, it shuts down the server, which completes the server's Job. The server's own last
+activity is not enough: an open tab of JupyterLab polls all the time, which counts as activity (jupyterlab issue 19796).
 """
 
 from __future__ import annotations
@@ -27,27 +27,27 @@ ROUND_SECONDS = 30.0
 
 
 def last_activity(kernels: list[dict[str, Any]], terminals: list[dict[str, Any]], started: float, now: float) -> float:
-    """When somebody, or something that somebody started, last worked; seconds since 1970. A busy kernel works now."""
+    """Return the time of the last activity of a person or of a program, in seconds since 1970. A busy kernel is active now."""
     times = [started]
     for each in (*kernels, *terminals):
-        # Before Python 3.11, Z was no time zone.
-        told = datetime.fromisoformat(each["last_activity"].replace("Z", "+00:00")).timestamp()  # noqa: FURB162
-        times.append(now if each.get("execution_state") == "busy" else told)
+        # Before Python 3.11, fromisoformat did not accept Z.
+        active = datetime.fromisoformat(each["last_activity"].replace("Z", "+00:00")).timestamp()  # noqa: FURB162
+        times.append(now if each.get("execution_state") == "busy" else active)
     return max(times)
 
 
 def next_night(started: float, time_of_day: str) -> float:
-    """The first time after `started` at which it is `time_of_day` (such as 20:00) in UTC; seconds since 1970."""
+    """Return the first time after `started` at which it is `time_of_day` (such as 20:00) in UTC, in seconds since 1970."""
     hour, minute = (int(part) for part in time_of_day.split(":"))
-    begun = datetime.fromtimestamp(started, timezone.utc)  # noqa: UP017 -- images may have an older Python
-    night = begun.replace(hour=hour, minute=minute, second=0, microsecond=0)
-    return (night if night > begun else night + timedelta(days=1)).timestamp()
+    since = datetime.fromtimestamp(started, timezone.utc)  # noqa: UP017 -- images may have an older Python
+    night = since.replace(hour=hour, minute=minute, second=0, microsecond=0)
+    return (night if night > since else night + timedelta(days=1)).timestamp()
 
 
 def reason_to_stop(environment: dict[str, str], active: float, started: float, now: float) -> str:
-    """Why the notebook should end; empty while it should not. What is left out of the environment is no reason."""
+    """Return the reason to stop the notebook, or an empty text. Limits that the environment does not set give no reason."""
     if now - active >= float(environment[IDLE_VARIABLE]):
-        return f"nobody has worked in it for {now - active:.0f} s"
+        return f"it has been idle for {now - active:.0f} s"
     if now - started >= float(environment.get(LIMIT_VARIABLE, "inf")):
         return f"it has run for {now - started:.0f} s, which is its limit"
     night = environment.get(NIGHT_VARIABLE, "")
@@ -55,7 +55,7 @@ def reason_to_stop(environment: dict[str, str], active: float, started: float, n
 
 
 def stop(environment: dict[str, str]) -> None:
-    """Scales the Deployment to zero, or ends the server where there is no Deployment. Raises OSError when that is refused."""
+    """Scale the Deployment to zero, or shut down the server if there is no Deployment. Raises OSError if this is rejected."""
     if SCALE_VARIABLE not in environment:
         ask_notebook(environment, "POST", "/api/shutdown")
         return
@@ -73,7 +73,7 @@ def stop(environment: dict[str, str]) -> None:
 
 
 def ask_notebook(environment: dict[str, str], method: str, path: str) -> Any:
-    """What the server answers. Raises OSError where it does not, ValueError for what is no JSON."""
+    """Return the server's answer. Raises OSError if there is none, ValueError if it is not JSON."""
     url = environment.get(NOTEBOOK_VARIABLE, "http://127.0.0.1:8888") + path
     headers = {"Authorization": f"token {environment.get(TOKEN_VARIABLE, '')}"}
     request = urllib.request.Request(url, method=method, headers=headers, data=b"" if method == "POST" else None)  # noqa: S310 -- its own pod
@@ -82,13 +82,13 @@ def ask_notebook(environment: dict[str, str], method: str, path: str) -> Any:
 
 
 def look(environment: dict[str, str], active: float, started: float) -> float:
-    """One round: the last known activity. Stops the notebook when there is a reason to."""
+    """Check once, stop the notebook if there is a reason, and return the time of its last known activity."""
     now = time.time()
     try:
-        told = [ask_notebook(environment, "GET", path) for path in ("/api/kernels", "/api/terminals")]
-        active = max(active, last_activity(told[0], told[1], started, now))
+        answers = [ask_notebook(environment, "GET", path) for path in ("/api/kernels", "/api/terminals")]
+        active = max(active, last_activity(answers[0], answers[1], started, now))
     except (OSError, ValueError, KeyError) as error:
-        # A server that never answers keeps its GPU as well: what it did last is what counts.
+        # A server that never answers still occupies its GPU, so its last known activity counts.
         print(f"the notebook does not say what it does: {error}", flush=True)  # noqa: T201 -- the log of its container
     if reason := reason_to_stop(environment, active, started, now):
         print(f"stopping the notebook: {reason}", flush=True)  # noqa: T201 -- likewise
@@ -100,9 +100,9 @@ def look(environment: dict[str, str], active: float, started: float) -> float:
 
 
 def main() -> None:
-    """Watches until it is stopped."""
+    """Check until stopped."""
     environment = dict(os.environ)
-    # The first process of a container ignores the signal otherwise, and the pod would wait for the whole grace period.
+    # The first process of a container ignores the signal by default, and the pod would wait for the whole grace period.
     signal.signal(signal.SIGTERM, _end)
     started = active = time.time()
     while True:

@@ -1,4 +1,4 @@
-"""Where a request runs."""
+"""The team, pools, queue and grace period for a request."""
 
 from __future__ import annotations
 
@@ -21,41 +21,41 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Place:
-    """`route` is the class's, narrowed to the pools that suit: so are its affinity and tolerations. `pools` are those pools of the plan.
-
-    `queue` is the team's queue for queued classes, None for the others. Work without GPUs has a queue of another sort, and no pools.
-    `grace_seconds` is what the pods have from SIGTERM, or from a preStop hook, to the kill. `flavor_labels` are those of the flavors that
-    suit, where the affinity to pools tells Kueue nothing of which these are.
-    """
+    """The team, pools and queue of a request that can run."""
 
     plan: Plan
     team: TeamPlan
     route: RoutePlan
+    """The class's route, narrowed to the suitable pools. So are its affinity and tolerations."""
     pools: tuple[PoolPlan, ...]
+    """The suitable pools of the plan. Empty for work without GPUs."""
     queue: QueuePlan | CpuQueuePlan | None
+    """The team's queue, if the class is queued. Work without GPUs has another kind of queue."""
     grace_seconds: int
+    """Time from SIGTERM, or from the start of a preStop hook, to the kill."""
     flavor_labels: tuple[dict[str, str], ...] = ()
+    """Labels of the suitable flavors. Only set where the affinity to pools does not tell Kueue which flavors these are."""
 
     @property
     def namespace(self) -> str:
-        """The team's."""
+        """The team's namespace."""
         return self.team.namespace
 
     def most_of(self, quota: FlavorQuota) -> int:
-        """GPUs of a flavor that the quota lets the queue hold, borrowed ones among them."""
+        """Return the GPUs of a flavor that the queue can use at once, including borrowed ones."""
         ceiling = next(flavor.ceiling.gpus for flavor in self.plan.flavors if flavor.name == quota.flavor)
         return ceiling if quota.borrowing_limit is None else min(ceiling, quota.nominal.gpus + quota.borrowing_limit.gpus)
 
     @property
     def quotas(self) -> tuple[FlavorQuota, ...]:
-        """Those of its queue of GPUs; none where it waits in no such queue."""
+        """The quotas of its queue for GPUs. Empty if it does not wait in such a queue."""
         return getattr(self.queue, "quotas", ())
 
 
 def find_place(plan: Plan, request: WorkloadRequest, kind: str, *, queued: bool | None = None) -> Place:
-    """The place of a request. `queued` is what the kind needs the class to be: True for jobs, False for services, None for either.
+    """Return the place of a request. `queued` is the kind's requirement: True for jobs, False for services, None for either.
 
-    Raises WorkloadError with all that is wrong with the request's team, class, image, labels, amounts, capacity and grace.
+    Raises WorkloadError with all problems of the request's team, class, image, labels, amounts, capacity and grace period.
     """
     whose = f"{kind} {request.name}"
     problems = [*image_problems(request), *label_problems(request), *quantity_problems(request)]
@@ -97,11 +97,11 @@ _STAY: Mapping[Platform, dict[str, str]] = {
     Platform.EKS: {KARPENTER_STAY_ANNOTATION: "true"},
     Platform.LOCAL: {KARPENTER_STAY_ANNOTATION: "true"},
 }
-"""On pods of jobs without GPUs: their nodes are shared with what may be moved, and a job that is moved begins anew."""
+"""Annotations on pods of jobs without GPUs: they share nodes with pods that may be moved, and a moved job starts again."""
 
 
 def _without_gpus(plan: Plan, request: WorkloadRequest, team: TeamPlan, route: RoutePlan, whose: str) -> Place:
-    """The place of work without GPUs: Kueue's flavor leads it there, so that it selects and tolerates nothing itself."""
+    """Return the place of work without GPUs. Kueue's flavor sets its node selectors, so the work has none itself."""
     work = plan.cpu_work
     queue = next((each for each in work.queues if each.namespace == team.namespace), None) if work else None
     problems = _grace_problems(request, route)
@@ -117,10 +117,10 @@ def _without_gpus(plan: Plan, request: WorkloadRequest, team: TeamPlan, route: R
             problem = f"is more than a node without GPUs can give: less than {most.vcpu} vCPU and {most.memory_mib // MIB_OF_GIB}Gi"
             asked = f"{request.cpu or 'the default'} and {request.memory or 'the default'}"
             problems.append(SettingsProblem("cpu, memory", asked, problem, "ask for less a pod, and for more pods"))
-    for wish, told in wishes(request).items():
-        problems.append(SettingsProblem(wish, told, "is a choice between pools of GPUs, and this work has none", "leave it out"))
+    for wish, value in wishes(request).items():
+        problems.append(SettingsProblem(wish, value, "is a choice between pools of GPUs, and this work has none", "leave it out"))
     refuse(whose, problems)
-    # Autopilot reads its annotation as a wish for pods of another sort, and moves none by its own choice that says nothing.
+    # Autopilot takes its annotation for a request for another sort of pod. It does not move pods without the annotation by its own choice.
     autopilot = plan.cloud is Platform.GKE and all(pool.pool_label is None for pool in plan.pools)
     own = replace(
         route,
@@ -141,7 +141,10 @@ def _no_class(plan: Plan, request: WorkloadRequest) -> SettingsProblem:
 
 
 def _bucket_problems(plan: Plan, request: WorkloadRequest) -> list[SettingsProblem]:
-    """Mounts that were asked for by name where there is no bucket. What a class asks for is left out there."""
+    """Return the mounts that the request names although the platform has no bucket.
+
+    Mounts that only a class requires are left out there.
+    """
     if plan.cloud is not Platform.LOCAL:
         return []
     asked = {"checkpoints": request.checkpoints, "datasets": request.datasets}

@@ -40,14 +40,14 @@ if TYPE_CHECKING:
 
 
 KubeObject = dict[str, Any]
-"""An object as the API server takes it: dicts, lists, texts, numbers."""
+"""An object as the API server accepts it: dicts, lists, texts, numbers."""
 
 _FUSE_ANNOTATION = "gke-gcsfuse/volumes"
-"""GKE adds the sidecar that mounts buckets to pods with it alone, whatever claims they have."""
+"""GKE adds the sidecar that mounts buckets only to pods with this annotation, whatever claims they have."""
 
 
 def labels_of(place: Place, request: WorkloadRequest, sort: WorkloadType) -> dict[str, str]:
-    """The labels of every object of a workload: whose it is, what it is, and the author's own."""
+    """Return the labels of every object of a workload: its owner, its kind, and the author's labels."""
     return {
         **request.labels,
         **place.plan.labels,
@@ -60,13 +60,16 @@ def labels_of(place: Place, request: WorkloadRequest, sort: WorkloadType) -> dic
 
 
 def keeps_checkpoints(place: Place, request: WorkloadRequest) -> bool:
-    """Whether the pods mount the team's checkpoint folder. The local platform has no bucket, and fake pods write nothing."""
+    """Return whether the pods mount the team's checkpoint folder.
+
+    False on the local platform: it has no bucket, and fake pods write nothing.
+    """
     wanted = place.route.checkpoint if request.checkpoints is None else request.checkpoints
     return wanted and place.plan.cloud is not Platform.LOCAL
 
 
 def own_folder(place: Place, request: WorkloadRequest, part: str = "") -> list[KubeObject]:
-    """The variables that say where the checkpoints of a workload are, or of one independent part of it, and whose they are."""
+    """Return the variables with the checkpoint folder of a workload, or of one independent part of it, and with the job that owns it."""
     folder = request.checkpoint_folder or request.name
     if part:
         folder = f"{folder}/{part}"
@@ -87,14 +90,14 @@ def pod_template(  # noqa: PLR0913 -- what differs between kinds, given by name
     spec: Mapping[str, Any] | None = None,
     together: bool = False,
 ) -> KubeObject:
-    """The template of a workload's pods, fit for restricted Pod Security and for the nodes of its class.
+    """Return the template of a workload's pods, which meets restricted Pod Security and fits the nodes of its class.
 
-    The grace period is the route's, or the shorter one asked for; a preStop hook of `pre_stop_seconds` is inside it, and the program is
-    told what remains. `env` goes before the derived variables of the same name;
-    `container` and `spec` add fields to the container (ports, probes) and to the pod (restartPolicy, subdomain). With `together` pods train
-    together, and have the fast network where there is one.
+    The grace period is the route's, or a shorter one if requested. It includes a preStop hook of `pre_stop_seconds`, and a variable gives
+    the program the rest. `env` takes precedence over derived variables of the same name. `container` and `spec` add fields to the container
+    (ports, probes) and to the pod (restartPolicy, subdomain). With `together` the pods train together, and use the fast network where there
+    is one.
 
-    Raises WorkloadError for a hook that leaves no time, and for volumes of the author's own where the pod has others.
+    Raises WorkloadError if the hook leaves no time, or if a volume of the author is where the pod has another one.
     """
     grace = place.grace_seconds
     if pre_stop_seconds >= grace:
@@ -130,9 +133,9 @@ def pod_template(  # noqa: PLR0913 -- what differs between kinds, given by name
         "spec": {
             **placement(place),
             "serviceAccountName": SERVICE_ACCOUNT,
-            # The cloud knows the pod without Kubernetes' token, and nothing in it has business with the API server.
+            # The cloud identifies the pod without Kubernetes' token, and no program in it needs the API server.
             "automountServiceAccountToken": False,
-            # Otherwise every Service of the namespace is in its environment, and a name such as MASTER_PORT may be another's.
+            # Otherwise the environment contains every Service of the namespace, and a name such as MASTER_PORT may be another's.
             "enableServiceLinks": False,
             "terminationGracePeriodSeconds": grace,
             "securityContext": {
@@ -150,7 +153,7 @@ def pod_template(  # noqa: PLR0913 -- what differs between kinds, given by name
 
 
 def placement(place: Place) -> KubeObject:
-    """The fields by which pods find their nodes."""
+    """Return the fields that select and tolerate nodes."""
     route = place.route
     fields: KubeObject = {"priorityClassName": route.priority_class}
     if route.node_selector:
@@ -166,9 +169,12 @@ def placement(place: Place) -> KubeObject:
 
 
 def _env(request: WorkloadRequest, grace_seconds: int, derived: Sequence[Mapping[str, Any]]) -> list[KubeObject]:
-    """The derived variables first, so that the author's may name them as $(NAME); those that the author gives are the author's."""
-    # An id without an entry in the image's /etc/passwd has / as its home, where it may write nothing, and no name, which torch.compile and
-    # vLLM ask for.
+    """Return the derived variables, then the author's.
+
+    The author's may refer to derived ones as $(NAME), and replace those of the same name.
+    """
+    # A user id without an entry in the image's /etc/passwd has / as its home, where it may not write. It has no name either, which
+    # torch.compile and vLLM need.
     home = {"name": "HOME", "value": "/tmp"}  # noqa: S108 -- the pod's own
     user = {"name": "USER", "value": USER_NAME}
     own = [{"name": name, "value": value} for name, value in sorted(request.env.items())]
@@ -184,16 +190,16 @@ def _env(request: WorkloadRequest, grace_seconds: int, derived: Sequence[Mapping
 def _resources(place: Place, request: WorkloadRequest, network: Mapping[str, str]) -> KubeObject:
     amounts = requests_of(place.plan, place.pools, request)
     gpus = {place.route.resource: count_quantity(request.gpus)} if request.gpus else {}
-    # No limit on cpu: it would slow data loading down while the cores of a node that is paid for are idle.
+    # No limit on cpu: it would slow down data loading while cores of a paid node are idle.
     others = {**network, **dict(sorted(request.resources.items()))}
     return {"requests": {**amounts, **gpus, **others}, "limits": {"memory": amounts["memory"], **gpus, **others}}
 
 
 class _Storage:
-    """What every workload has mounted: /tmp, shared memory, and the buckets that it asks for."""
+    """The standard mounts of every workload: /tmp, shared memory, and the requested buckets."""
 
     def __init__(self, place: Place, request: WorkloadRequest) -> None:
-        # Data loaders and NCCL exchange data in /dev/shm, of which a container has 64 MiB otherwise. The pod's memory limit bounds it.
+        # Data loaders and NCCL exchange data in /dev/shm. By default a container has only 64 MiB of it. The pod's memory limit bounds it.
         self.volumes: list[KubeObject] = [
             {"name": "scratch", "emptyDir": {}},
             {"name": "shared-memory", "emptyDir": {"medium": "Memory"}},
@@ -234,13 +240,15 @@ _PYTHONS = ("python", "python3")
 
 
 COORDINATOR = "JAX_COORDINATOR_ADDRESS"
-"""jax.distributed.initialize reads it: jax 0.10.2, jax/_src/distributed.py (read 2026-11-26). How many processes there are, and which this
-one is, it reads of no variable, so the program says both: num_processes=int(os.environ["NNODES"]), process_id=int(os.environ["NODE_RANK"]).
+"""Variable that jax.distributed.initialize reads: jax 0.10.2, jax/_src/distributed.py (read 2026-11-26).
+
+It reads no variable for the number of processes and the rank. The program passes both: num_processes=int(os.environ["NNODES"]),
+process_id=int(os.environ["NODE_RANK"]).
 """
 
 
 def launched(request: JobRequest) -> JobRequest:
-    """The request with the container's whole command."""
+    """Return the request with the container's complete command."""
     before = {
         None: (),
         Launcher.RANKS: (*_LAUNCH, "--ranks=$(NPROC_PER_NODE)", "--"),
@@ -253,7 +261,7 @@ def launched(request: JobRequest) -> JobRequest:
 
 
 def _of_torchrun(command: tuple[str, ...]) -> tuple[str, ...]:
-    """As torchrun takes a program: a script by its name, which it gives to Python itself, and anything else with --no-python."""
+    """Return a command as torchrun's arguments: a script by name, which torchrun passes to Python, and anything else with --no-python."""
     if len(command) > 1 and command[0] in _PYTHONS and command[1].endswith(".py"):
         return command[1:]
     if command[0] in _PYTHONS and command[1:2] == ("-m",):
@@ -262,21 +270,21 @@ def _of_torchrun(command: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def variables_of_launcher(request: JobRequest) -> list[KubeObject]:
-    """Those that its framework reads, made of the variables by which pods meet, which come before them."""
+    """Return the variables that the launcher's framework reads. They refer to those of the rendezvous, which must come first."""
     return [{"name": COORDINATOR, "value": "$(MASTER_ADDR):$(MASTER_PORT)"}] if request.launcher is Launcher.JAX else []
 
 
 def success_of(request: JobRequest) -> dict[str, KubeObject]:
-    """With Ray the first pod's program is all of the work, and its end that of the Job, whatever becomes of the other pods at that moment.
+    """Return the success policy of a job with Ray, which succeeds when the program in its first pod does, whatever happens to the others.
 
-    One that is lost then would be made anew, and wait for a first pod that has done its work. Needs Kubernetes 1.31, where successPolicy is
-    on by default (kubernetes.io, Job, Success policy; stable since 1.33).
+    Otherwise a pod lost at that moment would be recreated, and wait for a first pod that is finished. Needs Kubernetes 1.31, where
+    successPolicy is on by default (kubernetes.io, Job, Success policy; stable since 1.33).
     """
     return {"successPolicy": {"rules": [{"succeededIndexes": "0"}]}} if request.launcher is Launcher.RAY and request.pods > 1 else {}
 
 
 def launcher_problems(request: JobRequest) -> list[SettingsProblem]:
-    """A launcher without a program to start, or without a GPU to start it on."""
+    """Return the problems of a launcher without a program to start, or without a GPU to start it on."""
     if request.launcher is None:
         return []
     asked, problems = repr(request.launcher.value), list[SettingsProblem]()
@@ -290,21 +298,21 @@ def launcher_problems(request: JobRequest) -> list[SettingsProblem]:
 
 
 JOBSET_GROUP = "pods"
-"""The name of the one group of pods in a JobSet."""
+"""Name of the only group of pods in a JobSet."""
 
 
 def rendezvous(request: JobRequest) -> list[KubeObject]:
-    """The variables by which the pods of a gang meet at pod 0, as torchrun's options and others' are called.
+    """Return the variables with which the pods of a gang meet at pod 0, named as torchrun's options and others'.
 
-    The host name of an Indexed Job's pod is the job's name and its index, in the domain of the team's Service of gangs. A JobSet has a
-    Service of its own, of its own name, which its controller makes.
+    The host name of an Indexed Job's pod is the job's name and its index, in the domain of the team's Service for gangs. A JobSet has a
+    separate Service with its own name, created by its controller.
     """
     first = f"{request.name}-{JOBSET_GROUP}-0-0.{request.name}" if request.jobset else f"{request.name}-0.{GANG_SERVICE}"
     return _meeting(request, first, request.pods, own_index("NODE_RANK"))
 
 
 def alone(request: JobRequest) -> list[KubeObject]:
-    """The same variables for a pod whose processes meet among themselves, so that one command serves one pod and several."""
+    """Return the same variables for a single pod, whose processes meet locally, so that one command works for one pod and several."""
     return _meeting(request, "127.0.0.1", 1, {"name": "NODE_RANK", "value": "0"})
 
 
@@ -319,19 +327,19 @@ def _meeting(request: JobRequest, first: str, pods: int, rank: KubeObject) -> li
 
 
 def own_index(variable: str) -> KubeObject:
-    """A variable with the pod's index. JOB_COMPLETION_INDEX has it too, but comes last: no other variable could be made of it."""
+    """Return a variable with the pod's index. JOB_COMPLETION_INDEX has it too, but comes last, so no other variable can refer to it."""
     return {"name": variable, "valueFrom": {"fieldRef": {"fieldPath": f"metadata.annotations['{INDEX_ANNOTATION}']"}}}
 
 
 def completions(request: JobRequest) -> KubeObject:
-    """The variable that says how many pods the job has."""
+    """Return the variable with the number of the job's pods."""
     return {"name": COMPLETIONS_VARIABLE, "value": str(request.pods)}
 
 
 def most_gpus(place: Place) -> int:
-    """GPUs that the team can hold at once for work of this class: what it may run without a queue, or what its queue can give it.
+    """Return the GPUs that the team can use at once for work of this class: its unqueued quota, or what its queue can give it.
 
-    Each pod of a service is a decision of its own, so the flavors of a queue add up.
+    Each pod of a service is placed separately, so the flavors of a queue add up.
     """
     if place.queue is None:
         return place.team.most_unqueued(place.route.resource)
@@ -340,7 +348,7 @@ def most_gpus(place: Place) -> int:
 
 
 def count_problems(place: Place, path: str, pods: int, gpus: int) -> list[SettingsProblem]:
-    """What is wrong with so many pods of so many GPUs: the namespace's quota, or the queue, would never let the last ones start."""
+    """Return the problem of too many pods: the namespace's quota, or the queue, would never let the last ones start."""
     most = most_gpus(place)
     if pods * gpus <= most:
         return []
@@ -351,25 +359,25 @@ def count_problems(place: Place, path: str, pods: int, gpus: int) -> list[Settin
 
 
 def as_job_request(request: WorkloadRequest, **more: Any) -> JobRequest:
-    """The same request as one for a job; `more` are fields that only jobs have, or other values."""
+    """Return the same request as one for a job. `more` are fields that only jobs have, or values that replace the request's."""
     shared = {name: getattr(request, name) for name in WorkloadRequest.model_fields}
     return JobRequest.model_validate({**shared, **more})
 
 
 def relabelled(job: KubeObject, sort: WorkloadType) -> KubeObject:
-    """A Job of the core whose labels, and those of its pods, say that it is work of another sort."""
+    """Return a Job whose labels, and those of its pods, name another type of workload."""
     for metadata in (job["metadata"], job["spec"]["template"]["metadata"]):
         metadata["labels"] = {**metadata["labels"], WORKLOAD_TYPE_LABEL: sort.value}
     return job
 
 
 def selector_of(name: str, sort: WorkloadType) -> dict[str, str]:
-    """The labels by which a Service, a budget or a Deployment finds the pods of one workload."""
+    """Return the labels by which a Service, a budget or a Deployment selects the pods of one workload."""
     return {NAME_LABEL: name, WORKLOAD_TYPE_LABEL: sort.value}
 
 
 def own_labels(template: KubeObject) -> dict[str, str]:
-    """The labels of a template's pods, for the objects around them."""
+    """Return the labels of a template's pods, for the objects around them."""
     return dict(template["metadata"]["labels"])
 
 
@@ -379,7 +387,7 @@ def with_mounts(
     mounts: Sequence[Mapping[str, Any]],
     annotations: Mapping[str, str] | None = None,
 ) -> KubeObject:
-    """The template with further volumes, mounted by the workload's own container, which stands first."""
+    """Return the template with additional volumes, mounted by the workload's own container, which is the first."""
     spec = template["spec"]
     main = spec["containers"][0]
     spec["volumes"] = [*spec.get("volumes", []), *(dict(each) for each in volumes)]
@@ -390,7 +398,7 @@ def with_mounts(
 
 
 def service_of(name: str, namespace: str, labels: Mapping[str, str], selector: Mapping[str, str], port_name: str) -> KubeObject:
-    """A Service inside the cluster, on port 80, of the pods' port of that name. Nothing is open to the outside."""
+    """Return a Service inside the cluster: port 80 leads to the pods' port of that name. It is not reachable from outside."""
     return {
         "apiVersion": "v1",
         "kind": "Service",

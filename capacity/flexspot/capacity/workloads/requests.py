@@ -1,6 +1,6 @@
-"""What a person asks for, of each kind of workload, what is wrong with a request, and the names that workloads share with the platform.
+"""Requests for each kind of workload, their problems, and the names that workloads share with the platform.
 
-The library imports nothing of the platform's: what it defines as well is compared in tests/components/workloads/test_shared_names.py.
+flexspot_runtime imports nothing of the platform. tests/components/workloads/test_shared_names.py compares the names that both define.
 """
 
 from __future__ import annotations
@@ -47,53 +47,53 @@ if TYPE_CHECKING:
 
 
 NAME_LABEL = "app.kubernetes.io/name"
-"""The workload's own name, by which services, budgets and people select its pods."""
+"""The workload's own name. Services, budgets and people select its pods by it."""
 
 SERVICE_ACCOUNT = "workloads"
-"""In each team's namespace: pods that run as it act as the team in the cloud."""
+"""Service account in each team's namespace. Pods that run as it act as the team in the cloud."""
 
 CHECKPOINT_CLAIM = "checkpoints"
 CHECKPOINT_PATH = "/checkpoints"
-"""Where the team's folder of the checkpoint bucket is mounted, for reading and writing, in any number of pods."""
+"""Mount path of the team's folder of the checkpoint bucket. Any number of pods may read and write it."""
 
 DATASET_CLAIM = "datasets"
 DATASET_PATH = "/datasets"
-"""Where the shared folder of the dataset bucket is mounted, for reading."""
+"""Mount path of the dataset bucket's shared folder, read-only."""
 
 CONTAINER = "main"
-"""The workload's own container. Sidecars that a cloud adds have other names, and their exit codes decide nothing."""
+"""The workload's own container. Sidecars of a cloud have other names, and their exit codes have no effect."""
 
 GRACE_VARIABLE = "FLEXSPOT_GRACE_SECONDS"
-"""From SIGTERM to the kill, preStop taken off; flexspot_runtime reads it."""
+"""Seconds from SIGTERM to the kill, without the preStop hook. flexspot_runtime reads it."""
 
 CHECKPOINT_VARIABLE = "CHECKPOINT_DIR"
-"""The workload's own folder below CHECKPOINT_PATH. The program makes it: a bucket has no folders before it has files."""
+"""The workload's own folder below CHECKPOINT_PATH. The program creates it: a bucket has no folders before it has files."""
 
 GANG_SERVICE = "flexspot-gang"
-"""In each team's namespace the headless Service by which pods that train together have names, in a domain of that name."""
+"""Headless Service in each team's namespace. Pods that train together have names in a domain of its name."""
 
 GANG_LABEL = "flexspot.dev/gang"
 GANG_SELECTOR = {GANG_LABEL: "true"}
-"""On the pods that it names."""
+"""Label of the pods that the Service selects."""
 
 INTERRUPTED_EXIT_CODE = 143
-"""How flexspot_runtime ends a program that was interrupted: 128 and the number of SIGTERM."""
+"""Exit code of an interrupted program under flexspot_runtime: 128 and the number of SIGTERM."""
 
 JOB_VARIABLE = "FLEXSPOT_JOB"
-"""Whose checkpoints these are: the team and the workload's own folder. flexspot_runtime refuses those of another job."""
+"""Owner of the checkpoints: the team and the workload's own folder. flexspot_runtime rejects checkpoints of another job."""
 
 INDEX_VARIABLE = "JOB_COMPLETION_INDEX"
-"""Which of a job's pods a pod is, from 0; the Job controller sets it, and a pod that replaces another has the same."""
+"""Index of the pod in its job, from 0. The Job controller sets it, and a pod that replaces another has the same index."""
 
 COMPLETIONS_VARIABLE = "JOB_COMPLETIONS"
-"""How many pods the job has, for share_of of flexspot_runtime."""
+"""Number of the job's pods, for share_of of flexspot_runtime."""
 
 INDEX_ANNOTATION = "batch.kubernetes.io/job-completion-index"
-"""On a Job's pods; the Job controller sets it."""
+"""Index of a Job's pod. The Job controller sets it."""
 
 
 class WorkloadError(ValueError):
-    """A request that cannot be met. `whose` is the kind and name of the workload, `problems` hold input, value, what is allowed."""
+    """A request that cannot be met. `whose` is the workload's kind and name. Each of `problems` has the input, its value and a remedy."""
 
     def __init__(self, whose: str, problems: Iterable[SettingsProblem]) -> None:
         self.whose = whose
@@ -102,7 +102,7 @@ class WorkloadError(ValueError):
 
 
 def refuse(whose: str, problems: list[SettingsProblem]) -> None:
-    """Raises WorkloadError if there are any problems."""
+    """Raise WorkloadError if there are any problems."""
     if problems:
         raise WorkloadError(whose, problems)
 
@@ -113,38 +113,24 @@ GpuModel = Annotated[str, Field(pattern=GPU_MODEL)]
 
 
 class WorkloadType(StrEnum):
-    """What sort of work it is, as reports group it. It is not the workload class, which says what the work is worth and where it runs.
-
-    TRAINING resumes from checkpoints; BATCH begins anew where it was interrupted; WORKER pulls items from a queue; SERVING answers
-    requests; NOTEBOOK is a person's; CACHE keeps model weights near.
-    """
+    """Type of a workload, by which reports group it. Not its class, which sets priority and pools."""
 
     TRAINING = "training"
+    """Resumes from checkpoints."""
     BATCH = "batch"
+    """Starts again after an interruption."""
     WORKER = "worker"
+    """Pulls items from a queue."""
     SERVING = "serving"
+    """Answers requests."""
     NOTEBOOK = "notebook"
+    """Used by a person."""
     CACHE = "cache"
+    """Keeps model weights near the GPUs."""
 
 
 class WorkloadRequest(Record):
-    """A request, complete with what its author wants otherwise than it would be derived.
-
-    `gpus` are of one pod, and so are `cpu` (such as 8 or 500m) and `memory` (such as 32Gi); default: three quarters of what belongs to so
-    many GPUs on the smallest machine it may get. `secrets` and `config_maps` are variables whose value is a Secret's or a ConfigMap's,
-    `env_from` all that is in one. `volumes` are the team's own, by the path where they are mounted, `image_pull_secrets` the Secrets that
-    open its registry. `resources` are further ones of a node, such as ephemeral-storage: both request and limit. `project` and `labels` are
-    for reports.
-    `capacity` narrows the class's capacity types to those named; default: all that suit. So do `gpu_models`, such as h100 or a100-80gb,
-    and `gpu_memory_gb`, the least that one GPU has, in GB as its vendor names it. With `fast_network` pods have their share of their node's
-    EFA interfaces, and pools without any are left out; default: so where pods train together and all their pools have them.
-    `grace_seconds` shortens the route's.
-    `checkpoints` mounts the team's checkpoint folder; default: as the class says, where the platform has buckets. `checkpoint_folder` is
-    the part of it that is this workload's; default: its name, so that a job submitted again under the same name resumes. `datasets` mounts
-    the shared data sets. `run_as_user` is the user id of the process (at least 1: restricted Pod Security refuses root), 1000 as bucket
-    mounts have; its group is theirs, so that another user writes there, too. `writable_root` lets it write into its image; default: /tmp
-    alone. `allow_moving_image` accepts an image that is not pinned.
-    """
+    """A request for a workload, with its author's changes to derived values."""
 
     name: Name
     team: str
@@ -154,27 +140,55 @@ class WorkloadRequest(Record):
     args: tuple[str, ...] = ()
     env: dict[Variable, str] = Field(default_factory=dict)
     secrets: dict[Variable, SecretKey] = Field(default_factory=dict)
+    """Variables whose values are in a Secret."""
     config_maps: dict[Variable, ConfigMapKey] = Field(default_factory=dict)
+    """Variables whose values are in a ConfigMap."""
     env_from: tuple[EnvironmentSource, ...] = ()
+    """Secrets and ConfigMaps of which all keys become variables."""
     volumes: dict[MountPath, OwnVolume] = Field(default_factory=dict)
+    """Volumes of the team, by mount path."""
     image_pull_secrets: tuple[ObjectName, ...] = ()
+    """Secrets for the image's registry."""
     resources: dict[ResourceKey, Amount] = Field(default_factory=dict)
+    """Other resources of a node, such as ephemeral-storage. Each is both request and limit."""
     gpus: Annotated[int, Field(ge=1)] = 1
+    """GPUs of one pod."""
     cpu: str | None = None
+    """vCPU of one pod, such as 8 or 500m. Default: three quarters of the GPUs' share of the smallest possible machine."""
     memory: str | None = None
+    """Memory of one pod, such as 32Gi. Default: as for `cpu`."""
     project: LabelValue | None = None
+    """For reports, like `labels`."""
     labels: dict[str, LabelValue] = Field(default_factory=dict)
     capacity: tuple[CapacityType, ...] = ()
+    """Capacity types that the workload may use. Default: all of its class that suit."""
     gpu_models: tuple[GpuModel, ...] = ()
+    """GPU models that the workload may use, such as h100 or a100-80gb."""
     gpu_memory_gb: Annotated[int, Field(ge=1, le=10_000)] | None = None
+    """Least memory of one GPU, in GB as its vendor names it."""
     fast_network: bool | None = None
+    """Give each pod its share of its node's EFA interfaces or RDMA cards, and leave out pools without them.
+
+    Default: true for pods that train together if all their pools have them.
+    """
     grace_seconds: Annotated[int, Field(ge=1)] | None = None
+    """Shortens the route's grace period."""
     checkpoints: bool | None = None
+    """Mount the team's checkpoint folder. Default: as the class says, where the platform has buckets."""
     checkpoint_folder: Annotated[str, Field(pattern=CHECKPOINT_FOLDER)] | None = None
+    """This workload's part of the checkpoint folder. Default: its name, so that a job submitted again under the same name resumes."""
     datasets: bool = False
+    """Mount the shared data sets."""
     run_as_user: Annotated[int, Field(ge=1)] = POD_USER
+    """User id of the process.
+
+    At least 1: restricted Pod Security rejects root. Default: 1000, the owner of bucket mounts. Other users can write there, too, because
+    the group is that of the mounts.
+    """
     writable_root: bool = False
+    """Let the program write into its image. Default: only into /tmp and other mounts."""
     allow_moving_image: bool = False
+    """Accept an image that is not pinned."""
 
     @field_validator("env", "secrets", "config_maps")
     @classmethod
@@ -199,7 +213,7 @@ RequestT = TypeVar("RequestT", bound=Record)
 
 
 def read_request(kind: str, model: type[RequestT], fields: Mapping[str, Any]) -> RequestT:
-    """The fields as a request of `model`; None stands for the default. Raises WorkloadError with every field that is wrong."""
+    """Return the fields as a request of `model`; None stands for the default. Raises WorkloadError with every wrong field."""
     written = {name: value for name, value in fields.items() if value is not None}
     try:
         return model.model_validate(written)
@@ -208,7 +222,7 @@ def read_request(kind: str, model: type[RequestT], fields: Mapping[str, Any]) ->
 
 
 def image_problems(request: WorkloadRequest) -> list[SettingsProblem]:
-    """What is wrong with the image: it would be another one tomorrow."""
+    """Return the problem of an image reference that may later point to another image."""
     problem = "" if request.allow_moving_image else how_it_moves(request.image)
     if not problem:
         return []
@@ -217,9 +231,9 @@ def image_problems(request: WorkloadRequest) -> list[SettingsProblem]:
 
 
 def label_problems(request: WorkloadRequest) -> list[SettingsProblem]:
-    """Labels of the platform's own, which say who pays and where work runs, and keys that Kubernetes refuses.
+    """Return the problems of labels: those of the platform, which set who pays and where work runs, and keys that Kubernetes rejects.
 
-    For whom the work is nobody but its author knows, so that label is theirs.
+    The label for the user is allowed, because only the author knows who the work is for.
     """
     return [
         SettingsProblem(f"labels.{key}", repr(value), *_label_problem(key))
@@ -252,49 +266,59 @@ def _problem(model: type[Record], error: Any) -> SettingsProblem:
 THREE_DAYS = 3 * 24 * 3600
 
 _MOST_PODS = 2000
-"""Fewer than Kubernetes allows: the pods of one job are one decision of the queue, and one ProvisioningRequest."""
+"""Fewer than Kubernetes allows: the queue admits all pods of a job at once, with one ProvisioningRequest."""
 
 ExitCode = Annotated[int, Field(ge=1, le=255)]
 
 
 class Launcher(StrEnum):
-    """What starts the program. All of them are started by flexspot_runtime.launch, which the image has: it passes a warning on, gives the
-    program the pod's whole grace period, and ends with 143 where it was interrupted.
+    """A way to start the program.
 
-    RANKS is a process for each GPU with RANK, LOCAL_RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, as Hugging Face's Trainer, Lightning,
-    accelerate and torch.distributed read them. TORCHRUN is torchrun with the job's pods as its nodes, for programs that ask for it. JAX is
-    one process for each pod, which has all of its GPUs, with JAX_COORDINATOR_ADDRESS beside NNODES and NODE_RANK. RAY is one Ray cluster of
-    the pods, in which the first runs the program; MASTER_PORT is Ray's, and the one above it the pods' own.
+    flexspot_runtime.launch, which the image must contain, starts every launcher. It passes on warnings, gives the program the pod's whole
+    grace period, and exits with 143 after an interruption.
     """
 
     RANKS = "ranks"
+    """One process per GPU with RANK, LOCAL_RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT.
+
+    Hugging Face's Trainer, Lightning, accelerate and torch.distributed read these.
+    """
     TORCHRUN = "torchrun"
+    """torchrun with the job's pods as its nodes, for programs that need it."""
     JAX = "jax"
+    """One process per pod, with all its GPUs and with JAX_COORDINATOR_ADDRESS in addition to NNODES and NODE_RANK."""
     RAY = "ray"
+    """One Ray cluster of the pods. The first pod runs the program. MASTER_PORT is Ray's port, and the next higher one is used by the pods.
+    """
 
 
 class JobRequest(WorkloadRequest):
-    """A request for a job.
-
-    `gpus: 0` is work without GPUs, in the team's queue of such machines; `cpu` and `memory` are then 1 and 4Gi where nobody says more.
-    `pods` is how many do the work, each with `gpus`. `at_once` lets so many of them run at a time, where they do not train together, and
-    makes them one Job; default: each is a Job of its own, and the queue says how many run. `run_seconds` ends the job; default, and most:
-    the class's limit. `retries` is how many real failures of a pod it survives (1 to 100), interruptions not counted. `fatal_exit_codes` of
-    the program end the job at once. The finished job is deleted after `keep_seconds`, its pods' logs with it. `jobset` makes several pods a
-    JobSet, which restarts all of them after a real failure of one; the cluster must have JobSet's controller. `port` is where pod 0 waits
-    for the others (MASTER_PORT). `launcher` starts `command` on all GPUs of the pods: see Launcher. Default: the command is the whole one.
-    """
+    """A request for a job."""
 
     gpus: Annotated[int, Field(ge=0)] = 1
+    """GPUs of one pod. With 0, the job waits in the team's queue for machines without GPUs, and `cpu` and `memory` default to 1 and 4Gi."""
     pods: Annotated[int, Field(ge=1, le=_MOST_PODS)] = 1
+    """Number of pods that do the work, each with `gpus`."""
     at_once: Annotated[int, Field(ge=1)] | None = None
+    """Most pods that run at the same time, if they do not train together.
+
+    All pods are then one Job. Default: each pod is a separate Job, and the queue decides how many run.
+    """
     run_seconds: Annotated[int, Field(ge=60)] | None = None
+    """Run time after which the job is ended. Default and maximum: the class's limit."""
     retries: Annotated[int, Field(ge=1, le=100)] = 3
+    """Real failures of a pod that the job survives. Interruptions do not count."""
     fatal_exit_codes: tuple[ExitCode, ...] = ()
+    """Exit codes of the program that end the job at once."""
     keep_seconds: Annotated[int, Field(ge=0)] = THREE_DAYS
+    """Time until the finished job is deleted, with its pods' logs."""
     jobset: bool = False
+    """Create a JobSet for several pods, which restarts all of them after a real failure of one. Needs JobSet's controller in the cluster.
+    """
     port: Annotated[int, Field(ge=1024, le=65_535)] = 29_500
+    """Port where pod 0 waits for the others (MASTER_PORT)."""
     launcher: Launcher | None = None
+    """Starts `command` on all GPUs of the pods. Default: the command runs as it is."""
 
     @field_validator("fatal_exit_codes")
     @classmethod
@@ -310,29 +334,33 @@ Path = Annotated[str, Field(pattern=URL_PATH)]
 
 
 class ModelServerRequest(WorkloadRequest):
-    """A request for a model server.
-
-    `replicas` are always there; with `max_replicas` above it a HorizontalPodAutoscaler adds more, by `cpu_percent` of the cpu that a pod
-    asks for, or by the average of `metric` (a metric of the pods, which an adapter must serve) against `metric_target`. `port` speaks HTTP;
-    `ready_path` with 200 once the model is loaded, `live_path` (default: the same) as long as the process is well. `start_seconds` is the
-    longest that loading may take. `drain_seconds` is how long an ending pod goes on serving while the endpoints forget it. `callers` are
-    namespaces beside the team's own that may call it. `model_cache` is the claim of a ModelCache of the team, mounted at `model_path`;
-    `model_cache_gib` the size of its cache on the node.
-    """
+    """A request for a model server."""
 
     replicas: Annotated[int, Field(ge=1, le=1000)] = 2
+    """Replicas that always run."""
     max_replicas: Annotated[int, Field(ge=1, le=1000)] | None = None
+    """If above `replicas`, a HorizontalPodAutoscaler adds replicas up to this number."""
     cpu_percent: Annotated[int, Field(ge=1, le=100)] = 70
+    """Target of the autoscaler without `metric`: percentage of the cpu that a pod requests."""
     metric: Annotated[str, Field(min_length=1, max_length=200)] | None = None
+    """Metric of the pods, served by an adapter. The autoscaler compares its average with `metric_target`."""
     metric_target: Annotated[str, Field(pattern=METRIC_QUANTITY)] | None = None
     port: Annotated[int, Field(ge=1024, le=65_535)] = 8000
+    """HTTP port."""
     ready_path: Path = "/health"
+    """Answers 200 once the model is loaded."""
     live_path: Path | None = None
+    """Answers 200 as long as the process is healthy. Default: `ready_path`."""
     start_seconds: Annotated[int, Field(ge=10, le=7200)] = 900
+    """Longest time for loading the model."""
     drain_seconds: Annotated[int, Field(ge=0)] = 10
+    """Time that an ending pod continues to serve while the endpoints are updated."""
     callers: tuple[Name, ...] = ()
+    """Other namespaces that may call the server."""
     model_cache: Name | None = None
+    """Claim of a ModelCache of the team, mounted at `model_path`."""
     model_cache_gib: Annotated[int, Field(ge=0, le=10_000)] = 0
+    """Size of that cache on the node."""
     model_path: Path = "/models"
 
     @model_validator(mode="after")
@@ -345,33 +373,36 @@ class ModelServerRequest(WorkloadRequest):
 
 
 class NotebookRequest(WorkloadRequest):
-    """A request for a Jupyter notebook of one person. `command` starts the server; default: jupyter lab, as images of Jupyter have it.
+    """A request for a Jupyter notebook of one person. `command` starts the server. Default: jupyter lab, as in Jupyter's images.
 
-    It ends after `idle_seconds` without work, and every night at `nightly_stop` (UTC). `home_gib` is the disk mounted at `home`, of
-    `storage_class` (default: the cluster's own default class), which stays. The token by which the browser is let in is the key token of
-    the Secret `token_secret` (default: the name and -token), which must be there. The image has Python 3, as every image of Jupyter has.
+    The image needs Python 3, which every image of Jupyter has.
     """
 
     idle_seconds: Annotated[int, Field(ge=300, le=86_400)] = 3600
+    """Time without activity after which the notebook is stopped."""
     nightly_stop: Annotated[str, Field(pattern=TIME_OF_DAY)] = "20:00"
+    """Time of day (UTC) at which the notebook is stopped every night."""
     home: Annotated[str, Field(pattern=HOME_FOLDER)] = "/home/jovyan"
+    """Mount path of the disk, which remains when the notebook is stopped."""
     home_gib: Annotated[int, Field(ge=1, le=16_384)] = 50
     storage_class: Name | None = None
+    """Storage class of the disk. Default: the cluster's default class."""
     token_secret: Name | None = None
+    """Existing Secret with the browser's login token in its key `token`. Default: the notebook's name and -token."""
 
 
 class QueueWorkersRequest(WorkloadRequest):
-    """A request for workers on a queue of work items.
-
-    `queue` is a Pub/Sub subscription on GKE, the URL of an SQS queue on EKS. `workers` are the most that run at once; default: one without
-    `keda`, and with it as many as the team's GPUs allow. With `keda`, whose operator the cluster must have, there are none while the queue
-    is empty, and one more for each `items_per_worker` in it. `lease_seconds` is how long an item is a worker's before another gets it, the
-    `lease_seconds` of the team's `work_queue`. `run_seconds` ends a worker in a queue of Kueue's; default: the class's limit.
-    """
+    """A request for workers on a queue of work items."""
 
     queue: Annotated[str, Field(min_length=1, max_length=400)]
+    """A Pub/Sub subscription on GKE, the URL of an SQS queue on EKS."""
     workers: Annotated[int, Field(ge=1, le=1000)] | None = None
+    """Most workers that run at once. Default: one without `keda`, and with it as many as the team's GPUs allow."""
     keda: bool = False
+    """Scale with KEDA, whose operator must be in the cluster. No worker runs while the queue is empty."""
     items_per_worker: Annotated[int, Field(ge=1, le=1_000_000)] = 20
+    """With `keda`, one worker runs for each of so many items in the queue."""
     lease_seconds: Annotated[int, Field(ge=1)] = 300
+    """Time that an item belongs to a worker before another one gets it: the `lease_seconds` of the team's `work_queue`."""
     run_seconds: Annotated[int, Field(ge=60)] | None = None
+    """Run time after which a worker is ended, in a queue of Kueue. Default: the class's limit."""

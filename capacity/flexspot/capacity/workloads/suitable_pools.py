@@ -1,4 +1,4 @@
-"""Which pools of a class suit a request, what its pods ask for, and how they say so to Kueue and to the autoscaler."""
+"""Selection of a class's pools for a request, and the requests and selectors of its pods, for Kueue and the autoscaler."""
 
 from __future__ import annotations
 
@@ -24,30 +24,32 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SuitablePools:
-    """`route` is the class's, narrowed to `pools`; where there are problems, it is not. `flavor_labels` as in Place."""
+    """The pools that suit a request, or its problems."""
 
     route: RoutePlan
+    """The class's route, narrowed to `pools`. Not narrowed if there are problems."""
     pools: tuple[PoolPlan, ...]
     flavor_labels: tuple[dict[str, str], ...]
+    """As in Place."""
     problems: tuple[SettingsProblem, ...]
 
 
 def wishes(request: WorkloadRequest) -> dict[str, str]:
-    """The inputs by which a request chooses among the pools of its class, as written; those that it does not give are left out."""
+    """Return the inputs with which the request chooses among the pools of its class, as written. Inputs that are not set are left out."""
     written = {
         "capacity": ", ".join(each.value for each in request.capacity),
         "gpu_models": ", ".join(request.gpu_models),
         "gpu_memory_gb": str(request.gpu_memory_gb or ""),
         "fast_network": "true" if request.fast_network else "",
     }
-    return {wish: told for wish, told in written.items() if told}
+    return {wish: value for wish, value in written.items() if value}
 
 
 def suitable_pools(plan: Plan, request: WorkloadRequest, team: TeamPlan, route: RoutePlan, queue: QueuePlan | None) -> SuitablePools:
-    """The pools of the class that the team has a part in, that are as wished, and whose nodes can hold a pod of the request.
+    """Return the pools of the class in which the team has a share, that match the wishes, and whose nodes can hold a pod of the request.
 
-    Where no wish can be told apart from the rest of the class, it is refused: GKE takes nothing beside a compute class, and on Autopilot
-    no label names a pool.
+    A wish is rejected if no selector can separate its pools from the rest of the class. GKE accepts no selector in addition to a compute
+    class, and on Autopilot no label names a pool.
     """
     narrowing = _Narrowing(plan, request, team, route, queue)
     candidates = narrowing.suitable()
@@ -62,8 +64,9 @@ def suitable_pools(plan: Plan, request: WorkloadRequest, team: TeamPlan, route: 
 
 
 def _narrowed(route: RoutePlan, candidates: tuple[RoutePool, ...], pools: tuple[PoolPlan, ...], *, wished: bool) -> RoutePlan:
-    """A route without the pools that are left out. Kueue passes over a flavor whose pool the affinity does not name: else it would admit
-    a pod of eight GPUs to nodes of two, where it would wait until it is thrown out.
+    """Return the route without the excluded pools. Kueue skips a flavor whose pool the affinity does not name.
+
+    Otherwise it would admit a pod of eight GPUs to nodes with two, where the pod would wait until it is evicted.
     """
     if candidates == route.pools:
         return route
@@ -75,10 +78,10 @@ def _narrowed(route: RoutePlan, candidates: tuple[RoutePool, ...], pools: tuple[
 
 
 def _flavor_labels(plan: Plan, route: RoutePlan, *, left_out: Iterable[RoutePool]) -> tuple[dict[str, str], ...]:
-    """The labels of the flavors that are left where those that are not would look the same to Kueue.
+    """Return the labels of the remaining flavors if Kueue could not otherwise distinguish them from the excluded ones.
 
-    Of an affinity Kueue reads the keys that its flavors have. A flavor of several pools, among which the autoscaler chooses, does not name
-    any of them.
+    Kueue reads only those keys of an affinity that its flavors have. A flavor of several pools, among which the autoscaler chooses, names
+    none of them.
     """
     if route.node_affinity is None or not route.queued:
         return ()
@@ -91,7 +94,7 @@ def _flavor_labels(plan: Plan, route: RoutePlan, *, left_out: Iterable[RoutePool
 
 
 def _tells_apart(route: RoutePlan, left_out: Iterable[PoolPlan]) -> bool:
-    """Whether pods of the route stay off the nodes of those pools."""
+    """Return whether pods of the route stay off the nodes of the excluded pools."""
     if route.node_affinity is not None:
         return True
     return all(any(pool.labels.get(key) != value for key, value in route.node_selector.items()) for pool in left_out)
@@ -106,9 +109,9 @@ def _inseparable(request: WorkloadRequest, route: RoutePlan, pools: tuple[PoolPl
 
 
 class _Narrowing:
-    """Leaves out pool after pool; where none is left, `problems` says which wish took the last.
+    """Excludes pools step by step. If none is left, `problems` names the wish that excluded the last.
 
-    `reachable` are those that the team has a part in, `unwished` the names of those that a wish left out and not their size.
+    `reachable` are the pools in which the team has a share. `unwished` are the names of pools that a wish excluded, rather than their size.
     """
 
     def __init__(self, plan: Plan, request: WorkloadRequest, team: TeamPlan, route: RoutePlan, queue: QueuePlan | None) -> None:
@@ -155,11 +158,11 @@ class _Narrowing:
         pools = [pool for pool in self._plan.pools if has_fast_network(pool)]
         what = "GPUDirect" if self._plan.cloud is Platform.GKE else "EFA interfaces"
         problem = f"is for pools with {what}, and class {self._route.workload_class} has none with one for a pod of {gpus} GPU(s)"
-        told = [
+        offers = [
             f"{pool.name} ({interfaces_of(pool, pool.gpus_per_node)} for {pool.gpus_per_node} GPUs, for {', '.join(pool.serves)})"
             for pool in pools
         ]
-        where = ", ".join(told) or f"no pool ({how_to_have_it(self._plan, [self.pool_of[each.pool] for each in candidates])})"
+        where = ", ".join(offers) or f"no pool ({how_to_have_it(self._plan, [self.pool_of[each.pool] for each in candidates])})"
         remedy = f"the stack has them in {where}; leave it out for the nodes' ordinary network"
 
         def has_share(each: RoutePool) -> bool:
@@ -181,7 +184,7 @@ class _Narrowing:
         return found
 
     def _gpus(self, candidates: Iterable[RoutePool]) -> str:
-        """Which GPUs there are, with their pools."""
+        """Return the GPUs of these pools, with the pools' names."""
         pools: dict[str, list[str]] = {}
         for each in candidates:
             pool = self.pool_of[each.pool]
@@ -189,15 +192,15 @@ class _Narrowing:
         return ", ".join(f"{gpu}; {', '.join(names)})" for gpu, names in pools.items())
 
     def _elsewhere(self, candidates: Iterable[RoutePool]) -> str:
-        """Where else in the stack such a GPU is."""
+        """Return the remedy: other pools of the stack with a requested GPU, or adding such a pool."""
         here = {each.pool for each in candidates}
         wanted = self._request.gpu_models
         others = [pool for pool in self._plan.pools if pool.name not in here and any(_is_model(pool, name) for name in wanted)]
-        told = [f"pool {pool.name} has it, for {', '.join(pool.serves)}" for pool in others]
-        return f"; {'; '.join(told)}" if told else "; name one of these, or add such a pool to the stack"
+        offers = [f"pool {pool.name} has it, for {', '.join(pool.serves)}" for pool in others]
+        return f"; {'; '.join(offers)}" if offers else "; name one of these, or add such a pool to the stack"
 
     def _of_team(self, candidates: tuple[RoutePool, ...]) -> tuple[RoutePool, ...]:
-        """Kueue gives a team flavors of its queue alone; without a queue it is the namespace's quota that counts."""
+        """Return the pools in which the team has a share: flavors of its queue, or all if its namespace has an unqueued quota."""
         if self._route.queued:
             flavors = {quota.flavor for quota in self._queue.quotas} if self._queue else set[str]()
             found = tuple(candidate for candidate in candidates if candidate.flavor in flavors)
@@ -220,7 +223,10 @@ class _Narrowing:
         ]
 
     def _on_whole_hosts(self, candidates: tuple[RoutePool, ...]) -> tuple[RoutePool, ...]:
-        """GKE's scheduling of TPUs: a pod that asks for fewer chips than its node has is never started (GKE, "About TPUs in GKE")."""
+        """Return the pools that satisfy GKE's scheduling of TPUs.
+
+        A pod that requests fewer chips than its node has is never started (GKE, "About TPUs in GKE").
+        """
         hosts = {each.pool: self.pool_of[each.pool] for each in candidates if self.pool_of[each.pool].whole_hosts}
         asked = self._request.gpus
         found = tuple(each for each in candidates if each.pool not in hosts or hosts[each.pool].gpus_per_node == asked)
@@ -232,7 +238,10 @@ class _Narrowing:
         return found
 
     def _in_slices(self, candidates: tuple[RoutePool, ...]) -> tuple[RoutePool, ...]:
-        """Pods on a part of a slice would wait for the others for ever, and those of several slices are jobs of their own."""
+        """Return the pools that satisfy the rules of TPU slices.
+
+        Pods on a part of a slice would wait for the others forever. Pods of several slices must be separate jobs.
+        """
         slices = {each.pool: self.pool_of[each.pool].slice_nodes for each in candidates if self.pool_of[each.pool].slice_nodes}
         pods: int = getattr(self._request, "pods", 1)
         found = tuple(each for each in candidates if slices.get(each.pool, pods) == pods)
@@ -247,7 +256,7 @@ class _Narrowing:
         asked = self._request.gpus
         counts = {candidate.pool: self.pool_of[candidate.pool].gpus_per_node for candidate in candidates}
         found = tuple(candidate for candidate in candidates if counts[candidate.pool] >= asked)
-        # Without a label that names the pool, Autopilot's pods cannot say which of several shapes they mean: all must do.
+        # Without a label that names the pool, Autopilot's pods cannot choose between shapes of nodes, so all must fit.
         unnamed = any(self.pool_of[candidate.pool].pool_label is None for candidate in candidates) and len(found) < len(candidates)
         if candidates and (not found or unnamed):
             most = min(counts.values()) if unnamed else max(counts.values())
@@ -269,7 +278,7 @@ class _Narrowing:
 
 
 def _is_model(pool: PoolPlan, asked: str) -> bool:
-    """Whether a pool's GPU is one that a person means by h100, h100-80gb or the cloud's own nvidia-h100-80gb."""
+    """Return whether the pool's GPU matches a name such as h100, h100-80gb or the cloud's nvidia-h100-80gb."""
     names = (pool.gpu_model, pool.accelerator, pool.accelerator.removeprefix("nvidia-"))
     return asked in names or pool.gpu_model.startswith(f"{asked}-")
 
@@ -279,27 +288,29 @@ _MEMORY = re.compile(r"(?P<number>\d+(\.\d{1,3})?)(?P<unit>Mi|Gi|Ti)")
 _MIB = {"Mi": 1, "Gi": 1024, "Ti": 1024 * 1024}
 
 _KEPT_BY_THE_NODE = 4
-"""One part in so many is left to the kubelet, to daemons and, on GKE, to the sidecar that mounts buckets. GKE reserves a sixth of a machine
-with 16 GiB and less of larger ones: https://docs.cloud.google.com/kubernetes-engine/docs/concepts/plan-node-sizes
+"""One part in 4 is left to the kubelet, to daemons and, on GKE, to the sidecar that mounts buckets.
+
+GKE reserves a sixth of a machine with 16 GiB and less of larger ones:
+https://docs.cloud.google.com/kubernetes-engine/docs/concepts/plan-node-sizes
 """
 
 MIB_OF_GIB = 1024
 
 
 def millicores(written: str) -> int | None:
-    """Thousandths of a vCPU of 8, 1.5 or 500m; None for anything else, and for parts of a thousandth."""
+    """Return thousandths of a vCPU from 8, 1.5 or 500m. None for anything else, and for fractions of a thousandth."""
     match = _CPU.fullmatch(written)
     return None if match is None else _whole(Decimal(match["number"]) * (1 if match["unit"] else 1000))
 
 
 def mebibytes(written: str) -> int | None:
-    """MiB of 512Mi, 32Gi or 1.5Ti; None for anything else, and for parts of a MiB."""
+    """Return MiB from 512Mi, 32Gi or 1.5Ti. None for anything else, and for fractions of a MiB."""
     match = _MEMORY.fullmatch(written)
     return None if match is None else _whole(Decimal(match["number"]) * _MIB[match["unit"]])
 
 
 def quantity_problems(request: WorkloadRequest) -> list[SettingsProblem]:
-    """Amounts of vCPU and memory that are none."""
+    """Return the problems of malformed or zero amounts of vCPU and memory."""
     problems: list[SettingsProblem] = []
     if request.cpu is not None and not millicores(request.cpu):
         problems.append(SettingsProblem("cpu", repr(request.cpu), "is not a number of vCPU above 0", "write one such as 8, 1.5 or 500m"))
@@ -310,14 +321,14 @@ def quantity_problems(request: WorkloadRequest) -> list[SettingsProblem]:
 
 
 def fits(plan: Plan, pool: PoolPlan, request: WorkloadRequest) -> bool:
-    """Whether a node of the pool, its largest machine, can hold a pod of the request. A node never gives away all it has."""
+    """Return whether a node of the pool's largest machine can hold a pod of the request. A pod never gets everything that a node has."""
     cpu, memory = millicores(request.cpu or "") or 0, mebibytes(request.memory or "") or 0
     nodes = machines_of_pool(plan, pool)
     return any(cpu < node.vcpu * 1000 and memory < node.memory_mib for node in nodes)
 
 
 def requests_of(plan: Plan, pools: Iterable[PoolPlan], request: WorkloadRequest) -> dict[str, str]:
-    """The cpu and memory that a pod asks for, in the API server's own spelling: as written, else its share of the smallest machine."""
+    """Return a pod's cpu and memory requests as the API server spells them: as written, or its share of the smallest machine."""
     shares = [(node, pool.gpus_per_node) for pool in pools for node in machines_of_pool(plan, pool)]
     cpu, mib = amounts_without_gpus(request)
     if request.gpus:
@@ -329,12 +340,12 @@ def requests_of(plan: Plan, pools: Iterable[PoolPlan], request: WorkloadRequest)
 
 
 def amounts_without_gpus(request: WorkloadRequest) -> tuple[int, int]:
-    """Thousandths of a vCPU and MiB of a pod without GPUs: as written, else those of a small machine's core."""
+    """Return thousandths of a vCPU and MiB of a pod without GPUs: as written, or those of one core of a small machine."""
     return millicores(request.cpu or "") or 1000, mebibytes(request.memory or "") or 4 * MIB_OF_GIB
 
 
 def _rounded(amount: int, step: int) -> int:
-    """Down to a whole step, where there is one."""
+    """Return the amount rounded down to a whole step, or the amount itself if it is smaller."""
     return amount // step * step or amount
 
 

@@ -1,4 +1,4 @@
-"""Workers that pull from a queue of work items, on capacity that may go at any time: the queue remembers what is not done."""
+"""Workers that pull from a queue of work items, on capacity that may be reclaimed at any time. The queue remembers unfinished items."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _ANY_SQS = re.compile(r"https?://[^\s/]+(/[^\s/]+)*")
 
 @dataclass(frozen=True)
 class _QueueForm:
-    """How a platform's queue is written, and the longest lease that it grants at once."""
+    """The format of a platform's queue addresses, and the longest lease that the platform grants at once."""
 
     pattern: re.Pattern[str]
     words: str
@@ -61,7 +61,7 @@ _FORMS = {
 
 
 def queue_problems(place: Place, request: QueueWorkersRequest) -> list[SettingsProblem]:
-    """An address that is none of the platform's, and a lease that ends while an interrupted worker still writes its result."""
+    """Return the problems of an address that is not of this platform, and of a lease that ends before an interrupted worker is done."""
     form, problems = _FORMS[place.plan.cloud], list[SettingsProblem]()
     if not form.pattern.fullmatch(request.queue):
         problems.append(SettingsProblem("queue", repr(request.queue), "is no queue that workers of this platform pull from", form.words))
@@ -74,7 +74,7 @@ def queue_problems(place: Place, request: QueueWorkersRequest) -> list[SettingsP
 
 
 def sqs_region(queue: str, otherwise: str) -> str:
-    """The region in a queue's URL."""
+    """Return the region in a queue's URL."""
     found = _SQS.fullmatch(queue)
     return found["region"] if found else otherwise
 
@@ -84,13 +84,13 @@ _API_VERSION = "keda.sh/v1alpha1"
 _POLLING_SECONDS = 30
 
 _CALM_SECONDS = 300
-"""How long the queue must be empty before the last worker goes: a new one costs the boot of a GPU node."""
+"""Time that the queue must be empty before the last worker is removed: a new one has to wait for a GPU node to boot."""
 
 _KEPT_JOBS = 5
 
 
 def trigger_authentication(place: Place, request: QueueWorkersRequest, labels: Mapping[str, str]) -> KubeObject:
-    """As whom KEDA asks: as its own operator, by the cloud's identities for pods."""
+    """Return the identity with which KEDA queries the queue: its own operator's, by the cloud's identities for pods."""
     provider = "gcp" if place.plan.cloud is Platform.GKE else "aws"
     return {
         "apiVersion": _API_VERSION,
@@ -101,7 +101,7 @@ def trigger_authentication(place: Place, request: QueueWorkersRequest, labels: M
 
 
 def scaled_job(place: Place, request: QueueWorkersRequest, metadata: Mapping[str, Any], job: Mapping[str, Any], most: int) -> KubeObject:
-    """Jobs of one worker each; KEDA gives them the labels that stand here, the queue's among them, so that Kueue admits each."""
+    """Return a ScaledJob of one-worker Jobs. KEDA copies the labels here to each Job, also the queue's, so that Kueue admits each."""
     return {
         "apiVersion": _API_VERSION,
         "kind": "ScaledJob",
@@ -113,9 +113,9 @@ def scaled_job(place: Place, request: QueueWorkersRequest, metadata: Mapping[str
             "maxReplicaCount": most,
             "successfulJobsHistoryLimit": _KEPT_JOBS,
             "failedJobsHistoryLimit": _KEPT_JOBS,
-            # A new image is for the next worker; the ones at work finish.
+            # A new image is for the next worker; running ones finish.
             "rollout": {"strategy": "gradual"},
-            # Items that are being worked on are counted with the queue, and so are the Jobs that do.
+            # Items in progress count as part of the queue, and so do the Jobs that work on them.
             "scalingStrategy": {"strategy": "default"},
             "triggers": [_trigger(place, request)],
         },
@@ -123,7 +123,7 @@ def scaled_job(place: Place, request: QueueWorkersRequest, metadata: Mapping[str
 
 
 def scaled_object(place: Place, request: QueueWorkersRequest, metadata: Mapping[str, Any], most: int) -> KubeObject:
-    """The replicas of the Deployment, from none."""
+    """Return the object that scales the Deployment's replicas, from zero."""
     return {
         "apiVersion": _API_VERSION,
         "kind": "ScaledObject",
@@ -148,7 +148,7 @@ def _trigger(place: Place, request: QueueWorkersRequest) -> KubeObject:
         "queueURL": request.queue,
         "queueLength": str(request.items_per_worker),
         "awsRegion": sqs_region(request.queue, place.plan.region),
-        # With a worker at work the queue is not done.
+        # The queue is not done while items are in progress.
         "scaleOnInFlight": "true",
     }
     return {"type": "aws-sqs-queue", "metadata": metadata, **authentication}
@@ -157,19 +157,19 @@ def _trigger(place: Place, request: QueueWorkersRequest) -> KubeObject:
 QUEUE_WORKERS = "QueueWorkers"
 
 QUEUE_VARIABLE = "FLEXSPOT_WORK_QUEUE"
-"""For SqsQueue or PubsubQueue of flexspot_runtime: the queue's address."""
+"""Address of the queue, for SqsQueue or PubsubQueue of flexspot_runtime."""
 
 LEASE_VARIABLE = "FLEXSPOT_LEASE_SECONDS"
-"""Likewise: their `lease_seconds`."""
+"""Their `lease_seconds`."""
 
 
 def queue_workers(plan: Plan, request: QueueWorkersRequest) -> tuple[KubeObject, ...]:
-    """The workers, and with `keda` before them who KEDA asks the queue as.
+    """Return the workers, preceded with `keda` by the identity for KEDA.
 
-    A class that waits in a queue of Kueue has its workers as jobs, as such queues take nothing that never ends: a Job for each, which ends
-    when the queue is empty, or with `keda` a ScaledJob that makes one Job after the other. A class without has a Deployment, with `keda` a
-    ScaledObject beside it. Raises WorkloadError for a request that has no place, more workers than the team has GPUs for, and a queue or a
-    lease that does not fit.
+    In a class that waits in a queue of Kueue, workers are jobs, because such queues accept nothing that never ends. There is one Job per
+    worker, which ends when the queue is empty, or with `keda` a ScaledJob that creates one Job after the other. In other classes there is a
+    Deployment, with `keda` also a ScaledObject. Raises WorkloadError if there is no place for the request, if the team lacks GPUs for the
+    workers, and for an unsuitable queue or lease.
     """
     place = find_place(plan, request, QUEUE_WORKERS)
     whose = f"{QUEUE_WORKERS} {request.name}"
@@ -194,8 +194,8 @@ def _jobs(plan: Plan, request: QueueWorkersRequest, workers: int) -> tuple[KubeO
 
 
 def _standing(place: Place, request: QueueWorkersRequest, workers: int) -> tuple[KubeObject, ...]:
-    told = request.model_copy(update={"env": {**_env(request), **request.env}})
-    template = pod_template(place, told, WorkloadType.WORKER)
+    complete = request.model_copy(update={"env": {**_env(request), **request.env}})
+    template = pod_template(place, complete, WorkloadType.WORKER)
     labels = own_labels(template)
     metadata: dict[str, Any] = {"name": request.name, "namespace": place.namespace, "labels": labels}
     deployment: KubeObject = {
@@ -203,10 +203,11 @@ def _standing(place: Place, request: QueueWorkersRequest, workers: int) -> tuple
         "kind": "Deployment",
         "metadata": metadata,
         "spec": {
-            # Left out where KEDA sets it.
+            # Absent where KEDA sets it.
             **({} if request.keda else {"replicas": workers}),
             "selector": {"matchLabels": selector_of(request.name, WorkloadType.WORKER)},
-            # No spare GPUs for a rollout: what a worker leaves another takes when its lease ends, and nobody waits for an answer.
+            # A rollout needs no spare GPUs: another worker takes a stopped one's item when its lease ends, and no caller waits for an
+            # answer.
             "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": "25%"}},
             "revisionHistoryLimit": 3,
             "template": template,
