@@ -86,9 +86,9 @@ def test_a_run_of_selected_rules_says_nothing_of_what_others_look_at_and_accept(
     refused = CliRunner().invoke(app, [*options, "--select", TAINT_RULE, "--write-baseline"])
 
     assert (written.exit_code, part.exit_code, refused.exit_code) == (0, 0, 2)
-    assert "no rule looks at: 1 Service" in whole.output
+    assert "no rule covers: 1 Service" in whole.output
     assert "1 suppressed." in part.output
-    assert "no rule looks at" not in part.output
+    assert "no rule covers" not in part.output
     assert "entries of the baseline" not in part.output
 
 

@@ -171,5 +171,5 @@ def test_what_no_rule_looks_at_is_counted_by_kind(tmp_path: Path) -> None:
     report = linted(tmp_path, a_yaml=service.replace("NAME", "a"), b_yaml=service.replace("NAME", "b"), pool_yaml=UNTAINTED_POOL)
 
     assert report.unjudged == {"Service": 2}
-    assert "no rule looks at: 2 Service." in as_text(report)
+    assert "no rule covers: 2 Service." in as_text(report)
     assert json.loads(as_json(report))["summary"]["unjudged"] == {"Service": 2}

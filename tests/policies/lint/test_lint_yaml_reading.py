@@ -11,7 +11,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flexspot.policies.lint.yaml_reading import DEPTH, DUPLICATES_TOLD, FILLED_LATER, NODES, DocumentRefusedError, documents_in
+from flexspot.policies.lint.yaml_reading import DEPTH, FILLED_LATER, MAX_REPORTED_DUPLICATES, NODES, DocumentRefusedError, documents_in
 
 
 def value_of(text: str | bytes) -> Any:
@@ -80,7 +80,7 @@ def test_a_duplicate_key_is_told_with_both_lines_and_the_last_one_counts() -> No
     "text,count",
     [
         (b'{a: 1, "a": 2, \'a\': 3, "\\x61": 4}', 3),
-        (b"a: 1\n" * 1000, DUPLICATES_TOLD),
+        (b"a: 1\n" * 1000, MAX_REPORTED_DUPLICATES),
         (b"- {a: 1}\n- {a: 1, b: {a: 2}}\n", 0),
     ],
     ids=["however it is spelled", "at most so many", "in two mappings"],

@@ -10,8 +10,9 @@ from flexspot.policies.queues import fair_sharing
 from flexspot.policies.values.field import UNKNOWN, Tri, Unknown
 
 SCALE_UP_CUT_OFF = -10
-"""Priority below which the cluster autoscaler creates no node. Same as in flexspot.capacity.catalog.workload_classes, which lint never
-loads.
+"""Priority below which the cluster autoscaler creates no node.
+
+Same as in flexspot.capacity.catalog.workload_classes, which lint never loads.
 """
 
 

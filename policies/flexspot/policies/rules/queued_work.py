@@ -155,7 +155,7 @@ _SUSPENDED = frozenset(each.kind for each in POD_MAKERS.values() if each.suspend
 
 
 def _is_released(pods: PodSet) -> bool:
-    """Return whether Kueue has released the pods or never suspended them. A CronJob's `suspend` does not count: it is about its next run."""
+    """Return whether Kueue has released the pods or never suspended them. A CronJob's `suspend` does not count: it is for its next run."""
     marks = (pods.object_spec.at("suspend"), pods.object_spec.at("runPolicy", "suspend")) if pods.kind in _SUSPENDED else ()
     return any(each.equals("false") is True for each in marks) or isinstance(pods.pod.at("nodeName").text(), str)
 
@@ -170,8 +170,9 @@ def _of_object(pods: PodSet, inventory: Inventory) -> list[PodSet]:
 
 
 def _machines_have_gpus(queue: ClusterQueue, inventory: Inventory) -> Tri:
-    """Return whether all flavors that give machines to pods without GPUs lead to GPU nodes. These are the flavors of groups with cpu or
-    memory.
+    """Return whether all flavors that give machines to pods without GPUs lead to GPU nodes.
+
+    These are the flavors of groups with cpu or memory.
     """
     groups = queue.spec.at("resourceGroups").parts()
     flavors = [
