@@ -236,7 +236,7 @@ def test_without_a_queue_for_it_work_without_gpus_is_told_to_ask() -> None:
     )
     [problem] = said(job(pod(gpus=0)), without)["work-in-the-wrong-queue"]
 
-    assert problem.endswith("write kueue.x-k8s.io/queue-name: there is none; ask who runs the platform")
+    assert problem.endswith("write kueue.x-k8s.io/queue-name: there is none; ask the platform's operators")
 
 
 @pytest.mark.parametrize("kind", KINDS)
