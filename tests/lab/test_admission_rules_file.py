@@ -94,8 +94,8 @@ def by_cluster(asked: Asked, each: KubeObject) -> dict[str, str]:
 @pytest.mark.lab
 @pytest.mark.nightly(
     held_by="test_lint_and_the_policy_pack_say_the_same_by_the_same_file, "
-    "test_a_rule_refuses_or_advises_by_its_level_and_one_that_is_disabled_is_not_there, "
-    "test_what_the_settings_accept_is_accepted_of_the_same_objects_as_by_lint"
+    "test_a_rule_refuses_or_warns_by_its_level_and_a_disabled_rule_is_absent, "
+    "test_suppressions_in_settings_cover_the_same_objects_as_in_lint"
 )
 def test_a_raised_level_a_lock_a_parameter_and_what_is_accepted_count_in_the_cluster(cluster: Cluster, rules_file: Path) -> None:
     for admission, place in (({}, 1), ({"rules_file": str(rules_file)}, 2)):

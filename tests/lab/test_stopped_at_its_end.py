@@ -110,7 +110,7 @@ def test_with_the_guarantee_it_ends_first_and_its_gpus_are_others(ground: QueueG
             ground.wait_for_workload(team, job, lambda each: condition(each, "Admitted"), "admitted")
 
 
-@pytest.mark.nightly(held_by="test_nobody_takes_the_start_time_of_a_job_before_kubernetes_has_counted_its_ended_pods")
+@pytest.mark.nightly(held_by="test_a_job_keeps_its_start_time_until_kubernetes_has_counted_its_ended_pods")
 def test_with_the_guarantee_a_job_ends_that_is_stopped_before_its_ended_pod_is_counted(cluster: Cluster, register: Register) -> None:
     """Without it about one of four keeps its GPUs for ever, with SuccessCriteriaMet and without the start time that Complete needs."""
     with (

@@ -1,4 +1,4 @@
-"""The rules in Python and in CEL say the same of the same object, in the same words, whatever it lacks and whatever the platform is."""
+"""The rules in Python and CEL give the same verdicts and messages, for incomplete objects and all platforms."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 
-LOCAL = pytest.mark.nightly(held_by="test_work_of_a_team_gets_the_answer_that_lint_gives_it_among_all_that_the_stack_declares")
+LOCAL = pytest.mark.nightly(held_by="test_work_of_a_team_gets_the_verdicts_of_lint_with_all_objects_of_the_stack")
 STACKS = (pytest.param("local", marks=LOCAL), "prod-gke", "prod-eks")
 
 
-UNTOLD = admission_policies({})
-"""Policies that know of no pool and no queue."""
+WITHOUT_FACTS = admission_policies({})
+"""Policies without facts about pools and queues."""
 
 
-def told_by_forms(manifest: Manifest, policies: Sequence[AdmissionPolicy] = UNTOLD, **known: Any) -> dict[str, list[str]]:
+def problems_by_forms(manifest: Manifest, policies: Sequence[AdmissionPolicy] = WITHOUT_FACTS, **known: Any) -> dict[str, list[str]]:
     return {rule: found for policy in policies for rule, found in (judged(policy, manifest, **known) or {}).items()}
 
 
@@ -59,22 +59,22 @@ ONE_BY_ONE = (
     "missing-owner-labels",
     "quota-key-never-enforced",
 )
-"""Rules whose fixtures together have every kind and every field that a form looks at."""
+"""Rules whose fixtures together contain every kind and every field that forms read."""
 
-OFTEN = pytest.mark.nightly(held_by="test_an_object_and_it_without_any_one_of_its_fields_gets_the_same_answer")
+OFTEN = pytest.mark.nightly(held_by="test_an_object_gets_the_same_verdicts_with_and_without_each_field")
 OTHERS = [pytest.param(rule, marks=OFTEN) for rule in sorted({each.rule for each in written()} - {*ONE_BY_ONE})]
 
 
 @pytest.mark.parametrize("rule", [*ONE_BY_ONE, *OTHERS])
-def test_an_object_and_it_without_any_one_of_its_fields_gets_the_same_answer(rule: str) -> None:
+def test_an_object_gets_the_same_verdicts_with_and_without_each_field(rule: str) -> None:
     for each in written():
         if each.rule == rule:
             namespace = [read_source(from_manifest(namespace_object(each.manifest, {})))]
-            asked = bool(told_by_forms(each.manifest))
-            for missing, manifest in [("", each.manifest), *(without_one_field(each.manifest) if asked else ())]:
+            judged_at_all = bool(problems_by_forms(each.manifest))
+            for missing, manifest in [("", each.manifest), *(without_one_field(each.manifest) if judged_at_all else ())]:
                 among = namespace if namespace_of(manifest) == namespace_of(each.manifest) else default_namespace()
 
-                by_rules, by_forms = told_by_rules(manifest, among), told_by_forms(manifest)
+                by_rules, by_forms = told_by_rules(manifest, among), problems_by_forms(manifest)
 
                 assert agree(by_rules, by_forms), (each.name, missing, by_rules, by_forms)
 
@@ -85,7 +85,7 @@ def default_namespace() -> list[Reading]:
 
 
 def jobs_of(plan: Plan) -> Iterator[Manifest]:
-    """Jobs of every class of a plan and one that names Spot by itself, with numbers at both sides of each limit."""
+    """Yield Jobs of every class of a plan, and Jobs that name Spot themselves, with numbers on both sides of each limit."""
     spot = {"cloud.google.com/gke-spot": "true"} if plan.cloud is Platform.GKE else {"karpenter.sh/capacity-type": "spot"}
     placed = [(route.priority_class, placement(route)) for route in plan.routes]
     placed += [("", {"nodeSelector": spot}), ("", {"nodeSelector": {**spot, "example.com/unheard-of": "yes"}}), ("", {})]
@@ -128,7 +128,7 @@ def in_namespace(manifest: Manifest, namespace: str) -> Manifest:
 
 
 @pytest.mark.parametrize("stack", STACKS)
-def test_work_of_a_team_gets_the_answer_that_lint_gives_it_among_all_that_the_stack_declares(stack: str) -> None:
+def test_work_of_a_team_gets_the_verdicts_of_lint_with_all_objects_of_the_stack(stack: str) -> None:
     plan, among = plan_of(stack), readings_of(stack)
     facts, team = facts_of(plan), plan.teams[0].namespace
     policies = admission_policies(facts)
@@ -138,15 +138,15 @@ def test_work_of_a_team_gets_the_answer_that_lint_gives_it_among_all_that_the_st
     for most, manifests in by_most_gpus(sent, facts).items():
         settings = Settings(values={"gpu-container-above-maximum": {MOST_GPUS: most}})
         for each, by_rules in zip(manifests, told_of_each(manifests, among, settings), strict=True):
-            by_forms = told_by_forms(each, policies, namespace_labels=labels)
+            by_forms = problems_by_forms(each, policies, namespace_labels=labels)
 
             assert agree(by_rules, by_forms), (each, by_rules, by_forms)
-            broken |= {name for name, said in by_rules.items() if said}
+            broken |= {name for name, problems in by_rules.items() if problems}
     assert {"grace-exceeds-notice", "job-dies-on-interruption", "gpu-container-above-maximum", "flex-job-over-seven-days"} <= broken
 
 
 def by_most_gpus(manifests: Sequence[Manifest], facts: Mapping[str, str]) -> dict[int, list[Manifest]]:
-    """The objects by how many GPUs a container of their class may have."""
+    """Return the objects by the number of GPUs that a container of their class may have."""
     found: dict[int, list[Manifest]] = {}
     for each in manifests:
         found.setdefault(int(facts.get(f"{MOST_GPUS}.{pod_priority(each)}", facts[MOST_GPUS])), []).append(each)
@@ -154,7 +154,7 @@ def by_most_gpus(manifests: Sequence[Manifest], facts: Mapping[str, str]) -> dic
 
 
 def through_a_flavor(labels: dict[str, str], pod: Manifest, **spec: Any) -> tuple[Manifest, list[Reading], dict[str, str]]:
-    """A Job whose queue gives it a flavor with these labels; what it stands among; and what the API server is told of that."""
+    """Return a Job whose queue gives it a flavor with these labels, the other objects, and the policies' facts about these."""
     sent = job(labels={"kueue.x-k8s.io/queue-name": "gpus"}, spec=spec, **pod)
     objects = queues("nvidia.com/gpu", nodeLabels=labels)
     lines = ["NodePool rung", "flavor ladder", "0", "", *(f"{word}{key}={each}" for word in (LABEL, VIA) for key, each in labels.items())]
@@ -174,22 +174,22 @@ OF_FAMILY, FLEX_START = {**COMPUTE_CLASS, "cloud.google.com/machine-family": "a3
         ("flex-job-over-seven-days", FLEX_START, {}, {"activeDeadlineSeconds": 700_000}),
     ],
 )
-def test_what_a_queue_adds_is_judged_in_the_same_words(rule: str, labels: dict[str, str], pod: Manifest, spec: dict[str, Any]) -> None:
+def test_additions_of_a_queue_are_judged_in_the_same_words(rule: str, labels: dict[str, str], pod: Manifest, spec: dict[str, Any]) -> None:
     sent, among, facts = through_a_flavor(labels, pod, **spec)
 
-    said = told_by_rules(sent, among)[rule]
+    problems = told_by_rules(sent, among)[rule]
 
-    assert len(said) == 1
-    assert "flavor ladder" in said[0]
-    assert told_by_forms(sent, admission_policies(facts))[rule] == said
+    assert len(problems) == 1
+    assert "flavor ladder" in problems[0]
+    assert problems_by_forms(sent, admission_policies(facts))[rule] == problems
 
 
 def pod_priority(manifest: Manifest) -> str:
     return str(manifest.get("spec", {}).get("template", {}).get("spec", {}).get("priorityClassName", ""))
 
 
-def test_there_is_an_object_for_each_rule_that_both_find_broken() -> None:
-    broken = {name for each in written() for name, said in told_by_forms(each.manifest).items() if said}
+def test_each_rule_has_an_object_that_breaks_it() -> None:
+    broken = {name for each in written() for name, problems in problems_by_forms(each.manifest).items() if problems}
 
-    # Without the facts of a platform nobody knows of queues.
-    assert {validation.rule for policy in UNTOLD for validation in policy.validations} - broken == {"job-without-queue"}
+    # Without the facts of a platform no queue is known.
+    assert {validation.rule for policy in WITHOUT_FACTS for validation in policy.validations} - broken == {"job-without-queue"}

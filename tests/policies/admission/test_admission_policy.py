@@ -1,4 +1,4 @@
-"""When the API server asks a policy at all, and what it says then."""
+"""Requests for which policies are evaluated, and the resulting messages."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from flexspot.policies.judging import Level
 from flexspot.policies.own_rules.evaluation import CelError, evaluate
 from flexspot.policies.rules import all_rules
 
-STOPS, TELLS = admission_policies({})
+STOPS, ADVISES = admission_policies({})
 
 
 def owned_by(api_version: str, kind: str, *, controller: bool = True) -> Manifest:
@@ -25,34 +25,34 @@ def owned_by(api_version: str, kind: str, *, controller: bool = True) -> Manifes
 
 def broken(policy: AdmissionPolicy, written: Manifest, old: Manifest | None = None) -> set[str] | None:
     found = judged(policy, written, old=old)
-    return None if found is None else {rule for rule, said in found.items() if said}
+    return None if found is None else {rule for rule, problems in found.items() if problems}
 
 
-def test_rules_that_stop_and_rules_that_tell_are_two_policies() -> None:
+def test_mandatory_and_advisory_rules_are_two_policies() -> None:
     levels = {rule.name: rule.level for rule in all_rules()}
 
-    assert (STOPS.name, STOPS.stops, TELLS.name, TELLS.stops) == ("flexspot", True, "flexspot-advice", False)
+    assert (STOPS.name, STOPS.stops, ADVISES.name, ADVISES.stops) == ("flexspot", True, "flexspot-advice", False)
     assert {levels[each.rule] for each in STOPS.validations} == {Level.MANDATORY}
-    assert {levels[each.rule] for each in TELLS.validations} == {Level.ADVISORY}
+    assert {levels[each.rule] for each in ADVISES.validations} == {Level.ADVISORY}
 
 
 def test_a_message_is_of_one_line_and_names_rule_code_and_remedy() -> None:
     [validation] = [each for each in STOPS.validations if each.rule == "gpu-container-without-limit"]
     problem = "spec.template.spec: container a requests nvidia.com/gpu. To fix it: do not"
 
-    said = evaluate(validation.message_expression, variables={validation.problems: [problem]})
+    message = evaluate(validation.message_expression, variables={validation.problems: [problem]})
 
-    assert said == f"gpu-container-without-limit (FLX003): {problem}"
-    assert all("\n" not in each.message for policy in (STOPS, TELLS) for each in policy.validations)
+    assert message == f"gpu-container-without-limit (FLX003): {problem}"
+    assert all("\n" not in each.message for policy in (STOPS, ADVISES) for each in policy.validations)
 
 
 @pytest.mark.parametrize("owner", [("batch/v1", "CronJob"), ("jobset.x-k8s.io/v1alpha2", "JobSet"), ("v1", "Node")])
-def test_what_a_judged_object_makes_is_not_judged_again(owner: tuple[str, str]) -> None:
+def test_objects_created_by_a_judged_object_are_not_judged_again(owner: tuple[str, str]) -> None:
     assert broken(STOPS, owned_by(*owner)) is None
 
 
 @pytest.mark.slow
-def test_what_an_unknown_kind_makes_and_what_only_refers_to_a_job_is_judged() -> None:
+def test_objects_of_unknown_or_merely_referring_owners_are_judged() -> None:
     assert broken(STOPS, owned_by("acme.com/v1", "Pipeline")) == {"gpu-container-without-limit"}
     assert broken(STOPS, owned_by("batch/v1", "Job", controller=False)) == {"gpu-container-without-limit"}
 
@@ -118,8 +118,8 @@ def test_a_quota_is_judged_when_it_changes() -> None:
     assert broken(STOPS, quota("limits.nvidia.com/gpu"), quota("pods")) == {"quota-key-never-enforced"}
 
 
-def test_no_subresource_and_no_daemon_set_is_ever_shown_to_a_policy() -> None:
-    resources = {resource for policy in (STOPS, TELLS) for rule in policy.resource_rules for resource in rule.resources}
+def test_policies_judge_no_subresources_and_no_daemon_sets() -> None:
+    resources = {resource for policy in (STOPS, ADVISES) for rule in policy.resource_rules for resource in rule.resources}
 
     assert not [each for each in resources if "/" in each or "*" in each]
     assert "daemonsets" not in resources
@@ -137,7 +137,7 @@ def test_no_subresource_and_no_daemon_set_is_ever_shown_to_a_policy() -> None:
         ("; until=2999-12-31", False),
     ],
 )
-def test_a_written_reason_lets_a_violation_through_until_its_last_day_the_day_of_the_making_included(reason: str, counts: bool) -> None:  # noqa: FBT001 -- a column of the table
+def test_a_reason_accepts_a_violation_up_to_and_including_its_last_day(reason: str, counts: bool) -> None:  # noqa: FBT001 -- a column of the table
     annotations = {"flexspot.dev/ignore-gpu-container-without-limit": reason}
     made = idle_job(creationTimestamp="2026-11-22T10:00:00Z", annotations=annotations)
 
@@ -154,7 +154,7 @@ def test_a_reason_on_the_pod_template_counts_too_and_one_for_another_rule_does_n
     assert broken(STOPS, with_annotation("grace-exceeds-notice")) == {"gpu-container-without-limit"}
 
 
-def test_owner_labels_are_offered_to_all_that_makes_pods_and_to_pods_when_they_are_made() -> None:
+def test_owner_labels_are_added_to_pods_and_their_owners_on_creation() -> None:
     resources = {resource for rule in labelled() for resource in rule.resources}
 
     assert {"pods", "jobs", "daemonsets", "jobsets", "rayclusters"} <= resources
@@ -167,6 +167,6 @@ def test_a_text_is_the_same_in_cel(words: str) -> None:
     assert evaluate(text(words)) == words
 
 
-def test_an_expression_that_fails_is_an_error_and_no_answer() -> None:
+def test_an_expression_that_fails_raises_an_error() -> None:
     with pytest.raises(CelError):
         evaluate("object.missing", object={})

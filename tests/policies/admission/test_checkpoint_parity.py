@@ -1,4 +1,4 @@
-"""Where checkpoints end is found alike in Python and in CEL, however mounts lie in one another and however a place is named."""
+"""Python and CEL find the same storage of checkpoints, for all nestings of mounts and all ways to name a place."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def containers(draw: st.DrawFn, volumes: int) -> dict[str, Any]:
 @st.composite
 def jobs(draw: st.DrawFn) -> dict[str, Any]:
     sources = draw(st.lists(st.sampled_from(SOURCES), max_size=4))
-    # The names of some mounts are of no volume.
+    # Some mounts name no volume.
     made = draw(st.lists(containers(len(sources)), min_size=1, max_size=6))
     pod = {
         "volumes": [{"name": f"v{number}", **source} for number, source in enumerate(sources)],
@@ -51,7 +51,7 @@ def jobs(draw: st.DrawFn) -> dict[str, Any]:
     return manifest("batch/v1", "Job", {"template": {"spec": pod}})
 
 
-def test_a_place_that_many_arguments_precede_is_found_too() -> None:
+def test_a_place_after_many_arguments_is_found() -> None:
     arguments = [f"--option-{number}=1" for number in range(200)]
     container = {"name": "c", "args": [*arguments, "--checkpoint-dir", "/data"], "resources": {"limits": {"nvidia.com/gpu": 1}}}
     by_forms = judged(STOPS, manifest("batch/v1", "Job", {"template": {"spec": {"containers": [container]}}}))
@@ -62,7 +62,7 @@ def test_a_place_that_many_arguments_precede_is_found_too() -> None:
 
 @pytest.mark.slow
 @given(jobs())
-def test_a_job_loses_checkpoints_by_the_rule_in_python_just_where_it_does_in_cel(job: dict[str, Any]) -> None:
+def test_python_and_cel_agree_about_jobs_that_lose_checkpoints(job: dict[str, Any]) -> None:
     by_forms = judged(STOPS, job)
 
     assert by_forms is not None

@@ -1,4 +1,4 @@
-"""The policies that guard a team's share: of kinds that the lab has no controller of, of who sends, and the page that lists the tries."""
+"""The policies that guard a team's share: kinds without a controller in the lab, senders of requests, and the page with the attempts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[3]
 
 
 def taking(prefix: str, **env: Any) -> Object:
-    """A pod whose container takes all of a ConfigMap into its environment."""
+    """Return a pod whose container imports a whole ConfigMap into its environment."""
     spec = pod()
     spec["containers"][0] |= {"envFrom": [{"prefix": prefix, "configMapRef": {"name": "mine"}}], "env": [env] if env else []}
     return spec
@@ -49,17 +49,17 @@ def pytorch_job(spec: Object) -> Object:
     return made("kubeflow.org/v1", "PyTorchJob", {"pytorchReplicaSpecs": {"Master": {"template": {"spec": spec}}}})
 
 
-NOT_ASKED = "not asked"
+NOT_EVALUATED = "not evaluated"
 
 
-def said(each: Object, policy: AdmissionPolicy = COMES, **how: Any) -> dict[str, list[str]]:
-    """What is wrong with the object, by the rules that find it; NOT_ASKED alone if the policy is not asked."""
+def problems_of(each: Object, policy: AdmissionPolicy = COMES, **how: Any) -> dict[str, list[str]]:
+    """Return the problems of the object by rule, or only NOT_EVALUATED if the policy is not evaluated."""
     found = judged(policy, each, namespace_labels={"flexspot.dev/team": TEAM}, **how)
-    return {NOT_ASKED: []} if found is None else {rule: problems for rule, problems in found.items() if problems}
+    return {NOT_EVALUATED: []} if found is None else {rule: problems for rule, problems in found.items() if problems}
 
 
 def broken(each: Object, **how: Any) -> set[str]:
-    return set(said(each, **how))
+    return set(problems_of(each, **how))
 
 
 QUEUED: list[Callable[[Object], Object]] = [job, lambda spec: job_set(pod(), spec), cron_job]
@@ -68,7 +68,7 @@ KINDS = [*QUEUED, *OF_OPERATORS]
 
 
 def of_its_class(kind: Callable[[Object], Object], spec: Object) -> Object:
-    """The object with its pods in a class for its kind, if they name the class of training."""
+    """Return the object with its pods in a class for its kind, if they name the class of training."""
     services = kind in OF_OPERATORS and spec["priorityClassName"] == "gpu-training"
     return kind(spec | {"priorityClassName": "gpu-production"} if services else spec)
 
@@ -91,7 +91,7 @@ def of_its_class(kind: Callable[[Object], Object], spec: Object) -> Object:
         (taking("", name="NVIDIA_VISIBLE_DEVICES", value="void"), set()),
     ],
 )
-def test_every_kind_of_work_is_held_to_the_same(kind: Callable[[Object], Object], spec: Object, rules: set[str]) -> None:
+def test_every_kind_of_work_follows_the_same_rules(kind: Callable[[Object], Object], spec: Object, rules: set[str]) -> None:
     assert broken(of_its_class(kind, spec)) == rules
 
 
@@ -124,17 +124,17 @@ def test_queued_work_with_gpus_has_a_deadline_within_its_classs_limit(
     assert broken(kind(spec, ends=ends)) - {"work-in-the-wrong-queue"} == ({"never-ends"} if refused else set())
 
 
-def test_work_of_a_class_without_a_limit_has_a_deadline_of_its_own() -> None:
+def test_work_of_a_class_without_a_limit_needs_its_own_deadline() -> None:
     without, *_ = guarantee_policies(Guarantee({TEAM: ("default",)}, {}, {"gpu-training": None}, (), 120, {f"queue.{TEAM}.default": ""}))
 
-    assert said(job(pod(), ends={"activeDeadlineSeconds": 10**9}), without) == {}
-    [problem] = said(job(pod(), ends={}), without)["never-ends"]
+    assert problems_of(job(pod(), ends={"activeDeadlineSeconds": 10**9}), without) == {}
+    [problem] = problems_of(job(pod(), ends={}), without)["never-ends"]
     assert problem.startswith("spec.activeDeadlineSeconds is not there: the work might never end, and keeps its GPUs. To fix it: ")
     assert problem.endswith("write activeDeadlineSeconds with the seconds that it may run at most")
 
 
-def test_a_deadline_that_is_too_long_is_told_with_the_class_and_its_limit() -> None:
-    [problem] = said(cron_job(pod(priorityClassName="gpu-notebooks"), ends={"activeDeadlineSeconds": 90000}))["never-ends"]
+def test_a_deadline_that_is_too_long_is_refused_with_the_class_and_its_limit() -> None:
+    [problem] = problems_of(cron_job(pod(priorityClassName="gpu-notebooks"), ends={"activeDeadlineSeconds": 90000}))["never-ends"]
 
     assert problem.startswith("spec.jobTemplate.spec.activeDeadlineSeconds is 90000, and class gpu-notebooks allows 28800. To fix it: ")
     assert problem.endswith("write 28800 or less; longer work saves checkpoints and is submitted again")
@@ -158,17 +158,17 @@ AGAIN = {"action": "RestartJobSetAndIgnoreMaxRestarts"}
         ({"rules": [ENDS, AGAIN]}, False),
     ],
 )
-def test_a_job_set_does_not_make_anew_what_its_deadline_has_ended(policy: Object, *, refused: bool) -> None:
+def test_a_job_set_does_not_recreate_a_job_that_its_deadline_has_ended(policy: Object, *, refused: bool) -> None:
     assert broken(job_set(pod(), failurePolicy=policy)) == ({"never-ends"} if refused else set())
     assert broken(job_set(pod(gpus=0), failurePolicy=policy)) == {"work-in-the-wrong-queue"}
 
 
-def test_a_deadline_is_not_taken_away_from_work_that_runs() -> None:
+def test_a_deadline_cannot_be_removed_from_running_work() -> None:
     assert broken(job(pod(), ends={}), old=job(pod())) == {"never-ends"}
     assert broken(job(pod(), ends={"activeDeadlineSeconds": 600}), old=job(pod())) == set()
 
 
-def test_services_take_the_priority_of_what_waits_in_no_queue() -> None:
+def test_services_need_a_priority_of_work_outside_queues() -> None:
     def deployment(spec: Object) -> Object:
         return made("apps/v1", "Deployment", {"template": {"spec": spec}})
 
@@ -179,20 +179,20 @@ def test_services_take_the_priority_of_what_waits_in_no_queue() -> None:
 
 
 @pytest.mark.slow
-def test_more_groups_of_pods_than_rules_look_at_are_refused() -> None:
+def test_more_groups_of_pods_than_rules_check_are_refused() -> None:
     assert broken(job_set(*[pod()] * 256)) == set()
     assert broken(job_set(*[pod()] * 257)) == {"more-than-is-looked-at"}
 
 
 def test_a_queue_is_one_of_the_namespaces_own() -> None:
     assert broken(job(pod(), labels={"kueue.x-k8s.io/queue-name": "big"})) == set()
-    [(rule, [problem])] = said(job(pod(), labels={"kueue.x-k8s.io/queue-name": "beta"})).items()
+    [(rule, [problem])] = problems_of(job(pod(), labels={"kueue.x-k8s.io/queue-name": "beta"})).items()
     assert rule == "work-past-the-queue"
     assert problem.endswith("To fix it: name one of these: big, default")
 
 
 def queued(each: Object, queue: str | None) -> Object:
-    """The object in another queue; None: it names none."""
+    """Return the object in another queue, or in none."""
     nested = each["spec"]["jobTemplate"] if each["kind"] == "CronJob" else each
     nested["metadata"]["labels"] = {} if queue is None else {"kueue.x-k8s.io/queue-name": queue}
     return each
@@ -200,7 +200,7 @@ def queued(each: Object, queue: str | None) -> Object:
 
 @pytest.mark.parametrize("kind", [job, job_set, cron_job])
 @pytest.mark.parametrize(
-    "gpus,queue,told",
+    "gpus,queue,beginning",
     [
         (1, "default", ""),
         (1, None, ""),
@@ -212,13 +212,13 @@ def queued(each: Object, queue: str | None) -> Object:
     ],
 )
 def test_work_is_in_a_queue_of_the_machines_that_it_needs(
-    kind: Callable[[Object], Object], gpus: int, queue: str | None, told: str
+    kind: Callable[[Object], Object], gpus: int, queue: str | None, beginning: str
 ) -> None:
-    found = said(queued(kind(pod(gpus=gpus)), queue))
+    found = problems_of(queued(kind(pod(gpus=gpus)), queue))
 
-    assert found.keys() == ({"work-in-the-wrong-queue"} if told else set())
+    assert found.keys() == ({"work-in-the-wrong-queue"} if beginning else set())
     for problem in found.get("work-in-the-wrong-queue", ()):
-        assert problem.startswith(told)
+        assert problem.startswith(beginning)
         assert problem.endswith(f"write kueue.x-k8s.io/queue-name: {'big, default' if gpus else 'cpu'}")
 
 
@@ -230,13 +230,13 @@ def test_a_launcher_is_in_the_queue_of_its_workers_and_tolerates_no_gpu_node_by_
     assert broken(led, old=job_set(pod(gpus=0), pod())) == set(), "Kueue may have given it the tolerations of its workers' flavor"
 
 
-def test_without_a_queue_for_it_work_without_gpus_is_told_to_ask() -> None:
+def test_without_a_cpu_queue_the_refusal_refers_to_the_operators() -> None:
     without, *_ = guarantee_policies(
         Guarantee({TEAM: ("default",)}, {TEAM: ()}, {"gpu-training": 60}, (), 120, {f"queue.{TEAM}.default": ""})
     )
-    [problem] = said(job(pod(gpus=0)), without)["work-in-the-wrong-queue"]
+    [problem] = problems_of(job(pod(gpus=0)), without)["work-in-the-wrong-queue"]
 
-    assert problem.endswith("write kueue.x-k8s.io/queue-name: there is none; ask who runs the platform")
+    assert problem.endswith("write kueue.x-k8s.io/queue-name: there is none; ask the platform's operators")
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -249,20 +249,20 @@ def test_work_names_a_project_of_its_team_or_none(kind: Callable[[Object], Objec
         work["metadata"]["labels"] |= {"flexspot.dev/project": name} if name else {}
         return work
 
-    assert said(of_project(None), owned) == said(of_project("tts"), owned) == {}
-    [problem] = said(of_project("ads"), owned)["billed-to-others"]
+    assert problems_of(of_project(None), owned) == problems_of(of_project("tts"), owned) == {}
+    [problem] = problems_of(of_project("ads"), owned)["billed-to-others"]
     assert problem == (
         "label flexspot.dev/project is ads, which is no project of this team: it would be billed to others."
         " To fix it: name one of these, or leave it out: asr, tts"
     )
-    assert said(of_project("ads")) == {}, "without a list of its own a team names any"
+    assert problems_of(of_project("ads")) == {}, "without a list of its own a team names any"
 
 
 OWNER = {"apiVersion": "batch/v1", "kind": "Job", "name": "admitted", "uid": "1", "controller": True}
 
 
 @pytest.mark.parametrize(
-    "sender,asked",
+    "sender,evaluated",
     [
         ("ann@acme.com", True),
         (f"system:serviceaccount:{TEAM}:workloads", True),
@@ -273,26 +273,26 @@ OWNER = {"apiVersion": "batch/v1", "kind": "Job", "name": "admitted", "uid": "1"
         ("system:node:gpu-7", False),
     ],
 )
-def test_controllers_make_parts_of_admitted_work_and_people_and_their_programs_do_not(sender: str, *, asked: bool) -> None:
-    assert broken(job(pod(), ownerReferences=[OWNER]), sender=sender) == {"owner-of-ones-own" if asked else NOT_ASKED}
+def test_only_controllers_may_create_parts_of_admitted_work(sender: str, *, evaluated: bool) -> None:
+    assert broken(job(pod(), ownerReferences=[OWNER]), sender=sender) == {"owner-of-ones-own" if evaluated else NOT_EVALUATED}
 
 
-def test_an_update_is_judged_by_what_it_brings() -> None:
+def test_an_update_is_judged_by_its_changes() -> None:
     before = job(pod(), ownerReferences=[OWNER], finalizers=["acme.com/controllers"])
 
-    assert broken(before, old=before) == {NOT_ASKED}, "nothing of it changed"
+    assert broken(before, old=before) == {NOT_EVALUATED}, "nothing of it changed"
     relabelled = job(pod(), ownerReferences=[OWNER], finalizers=["acme.com/controllers"], labels={"kueue.x-k8s.io/queue-name": "big"})
     assert broken(relabelled, old=before) == set(), "owner and finalizer were there"
     assert broken(before, old=job(pod())) == {"owner-of-ones-own", "finalizer-of-ones-own"}
 
 
-def test_what_is_deleted_is_asked_of_by_its_own_policy() -> None:
+def test_deletions_have_a_separate_policy() -> None:
     assert {operation for rule in GOES.resource_rules for operation in rule.operations} == {"DELETE"}
     assert {operation for rule in COMES.resource_rules for operation in rule.operations} == {"CREATE", "UPDATE"}
 
 
 def test_a_refusal_names_its_rule_and_what_to_write() -> None:
-    [problem] = said(job(pod(priorityClassName="gpu-production")))["priority-of-others"]
+    [problem] = problems_of(job(pod(priorityClassName="gpu-production")))["priority-of-others"]
 
     assert problem.startswith("spec.template.spec.priorityClassName is gpu-production, which is not for this kind of work. To fix it: ")
     assert problem.endswith("name one of these: gpu-notebooks, gpu-training")

@@ -1,4 +1,4 @@
-"""The policy that lets a Job end before it is stopped, whoever stops it: Kubernetes and Kueue as well."""
+"""The policy that lets a Job end before it is stopped. It also applies to Kubernetes and Kueue."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def broken(new: Object, old: Object, sender: str = KUEUE) -> set[str] | None:
         ([], False),
     ],
 )
-def test_nobody_suspends_a_job_whose_pods_have_decided_how_it_ends(conditions: list[str], *, is_refused: bool) -> None:
+def test_a_job_whose_result_is_decided_is_not_suspended(conditions: list[str], *, is_refused: bool) -> None:
     running, stopped = ending(*conditions, suspend=False), ending(*conditions)
 
     for sender in (KUEUE, "ann@acme.com"):
@@ -42,9 +42,7 @@ def test_nobody_suspends_a_job_whose_pods_have_decided_how_it_ends(conditions: l
     "conditions,is_refused",
     [([], True), (["SuccessCriteriaMet"], True), (["FailureTarget", "Suspended"], True), (["Suspended"], False)],
 )
-def test_nobody_takes_the_start_time_of_a_job_before_kubernetes_has_counted_its_ended_pods(
-    conditions: list[str], *, is_refused: bool
-) -> None:
+def test_a_job_keeps_its_start_time_until_kubernetes_has_counted_its_ended_pods(conditions: list[str], *, is_refused: bool) -> None:
     started = ending(*conditions, startTime="2026-11-26T10:00:00Z")
 
     for sender in (KUEUE, "system:serviceaccount:kube-system:job-controller"):

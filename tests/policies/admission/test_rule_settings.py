@@ -1,4 +1,4 @@
-"""What an organisation sets of rules counts in the cluster as it does for lint: levels, parameters, locks, accepted violations."""
+"""An organisation's settings of rules have the same effect in the cluster as in lint: levels, parameters, locks and suppressions."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ def settings(written_settings: dict[str, Any]) -> Settings:
     return found
 
 
-def held(policies: tuple[AdmissionPolicy, ...]) -> dict[str, set[str]]:
+def rules_by_policy(policies: tuple[AdmissionPolicy, ...]) -> dict[str, set[str]]:
     return {policy.name: {each.rule for each in policy.validations} for policy in policies}
 
 
-def told(manifest: dict[str, Any], configured: Settings, facts: dict[str, str] | None = None) -> dict[str, list[str]]:
-    return told_by(admission_policies(facts or {}, configured), manifest)
+def problems_of(manifest: dict[str, Any], configured: Settings, facts: dict[str, str] | None = None) -> dict[str, list[str]]:
+    return problems_by(admission_policies(facts or {}, configured), manifest)
 
 
-def told_by(policies: tuple[AdmissionPolicy, ...], manifest: dict[str, Any]) -> dict[str, list[str]]:
+def problems_by(policies: tuple[AdmissionPolicy, ...], manifest: dict[str, Any]) -> dict[str, list[str]]:
     return {rule: found for policy in policies for rule, found in (judged(policy, manifest) or {}).items()}
 
 
-def test_a_rule_refuses_or_advises_by_its_level_and_one_that_is_disabled_is_not_there() -> None:
-    shipped = held(admission_policies({}))
-    changed = held(
+def test_a_rule_refuses_or_warns_by_its_level_and_a_disabled_rule_is_absent() -> None:
+    shipped = rules_by_policy(admission_policies({}))
+    changed = rules_by_policy(
         admission_policies({}, settings({"image-not-pinned": "mandatory", IDLE: "advisory", "grace-exceeds-notice": {"level": "disabled"}}))
     )
 
@@ -52,17 +52,17 @@ def test_a_rule_refuses_or_advises_by_its_level_and_one_that_is_disabled_is_not_
     assert changed["flexspot-advice"] == shipped["flexspot-advice"] - {"image-not-pinned"} | {IDLE}
 
 
-def test_where_nothing_is_set_the_policies_are_the_shipped_ones() -> None:
+def test_default_settings_give_the_shipped_policies() -> None:
     facts = facts_of(plan_of("prod-gke"))
     as_shipped = {form.rule.name: {"level": form.rule.level.value, "locked": False} for form in all_forms()}
 
     assert admission_policies(facts, settings(as_shipped)) == admission_policies(facts)
 
 
-def test_a_level_of_all_rules_leaves_a_policy_without_rules_out() -> None:
+def test_a_policy_without_rules_is_omitted() -> None:
     every = {form.rule.name: "mandatory" for form in all_forms()}
 
-    assert held(admission_policies({}, settings(every))).keys() == {"flexspot"}
+    assert rules_by_policy(admission_policies({}, settings(every))).keys() == {"flexspot"}
 
 
 PARAMETERS: dict[str, Any] = {
@@ -78,9 +78,9 @@ PARAMETERS: dict[str, Any] = {
 }
 
 
-def test_every_parameter_of_a_rule_in_the_cluster_is_tried_here() -> None:
+def test_every_parameter_of_a_rule_in_the_cluster_is_tested_here() -> None:
     with_parameters = {form.rule.name: {each.name for each in form.rule.parameters} for form in all_forms() if form.rule.parameters}
-    # What the plan says of EC2's notice stands in the facts.
+    # The facts contain the plan's notice of EC2.
     with_parameters["grace-exceeds-notice"] -= {"ec2-seconds"}
 
     assert with_parameters == {rule: set(values) for rule, values in PARAMETERS.items()}
@@ -92,16 +92,16 @@ def test_every_fixture_gets_the_same_answer_from_lint_and_cluster_with_other_par
     as_shipped, changed = admission_policies({}), admission_policies({}, configured)
     for each in written():
         namespace = [read_source(from_manifest(namespace_object(each.manifest, {})))]
-        by_rules, by_forms = told_by_rules(each.manifest, namespace, configured), told_by(changed, each.manifest)
+        by_rules, by_forms = told_by_rules(each.manifest, namespace, configured), problems_by(changed, each.manifest)
 
         assert agree(by_rules, by_forms), (each.name, by_rules, by_forms)
-        before = told_by(as_shipped, each.manifest)
+        before = problems_by(as_shipped, each.manifest)
         moved |= {rule for rule in PARAMETERS if bool(by_forms.get(rule)) != bool(before.get(rule))}
-    # Of these two no fixture tells by itself: see below.
+    # No single fixture shows an effect of these two. See the next test.
     assert moved >= {*PARAMETERS} - {"job-without-queue", "job-dies-on-interruption"}
 
 
-def test_how_many_interruptions_a_job_survives_and_which_kinds_wait_in_queues_is_the_organisations_too() -> None:
+def test_survived_interruptions_and_queued_kinds_can_be_configured() -> None:
     job = idle_job()
     job["spec"]["backoffLimit"] = 2
     job["spec"]["template"]["spec"] = {
@@ -112,34 +112,34 @@ def test_how_many_interruptions_a_job_survives_and_which_kinds_wait_in_queues_is
     rules = {"job-dies-on-interruption", "job-without-queue"}
 
     def broken(changed: dict[str, Any]) -> set[str]:
-        return {rule for rule, said in told(job, settings(changed), facts).items() if said} & rules
+        return {rule for rule, problems in problems_of(job, settings(changed), facts).items() if problems} & rules
 
     assert broken({}) == rules
     assert broken({"job-dies-on-interruption": {"least-interruptions": 2}}) == {"job-without-queue"}
     assert broken({"job-without-queue": {"kinds": ["JobSet"]}}) == {"job-dies-on-interruption"}
 
 
-def test_what_an_organisation_sets_goes_before_what_its_platform_has() -> None:
+def test_settings_take_precedence_over_facts_of_the_platform() -> None:
     facts = dict(facts_of(plan_of("prod-eks")))
     job = idle_job()
     job["spec"]["template"]["spec"]["containers"] = [{"name": "train", "resources": {"limits": {"nvidia.com/gpu": 4}}}]
 
     def broken(**parameters: int) -> bool:
-        return bool(told(job, settings({"gpu-container-above-maximum": parameters}), facts)["gpu-container-above-maximum"])
+        return bool(problems_of(job, settings({"gpu-container-above-maximum": parameters}), facts)["gpu-container-above-maximum"])
 
     assert not broken()
     assert broken(**{"most-gpus": 3})
     assert not broken(**{"most-gpus": 4})
 
 
-def test_a_locked_rule_is_not_suppressed_by_whom_it_binds() -> None:
+def test_a_locked_rule_cannot_be_suppressed_by_annotation_or_settings() -> None:
     job = idle_job(annotations={f"flexspot.dev/ignore-{IDLE}": "we know"})
     suppression = {"rule": IDLE, "object": "*", "reason": "we know"}
 
-    assert not told(job, settings({}))[IDLE]
-    assert told(job, settings({IDLE: {"locked": True}}))[IDLE]
-    assert told(idle_job(), settings({IDLE: {"locked": True}, "suppressions": [suppression]}))[IDLE]
-    assert not told(idle_job(), settings({"suppressions": [suppression]}))[IDLE]
+    assert not problems_of(job, settings({}))[IDLE]
+    assert problems_of(job, settings({IDLE: {"locked": True}}))[IDLE]
+    assert problems_of(idle_job(), settings({IDLE: {"locked": True}, "suppressions": [suppression]}))[IDLE]
+    assert not problems_of(idle_job(), settings({"suppressions": [suppression]}))[IDLE]
 
 
 @pytest.mark.parametrize(
@@ -149,19 +149,19 @@ def test_a_locked_rule_is_not_suppressed_by_whom_it_binds() -> None:
         *("Job/team-b/job", "Deployment/*", "ob", "jo", "batch/v1/Job", "Job/team.a/job", "[x]ob", "job\\", "it's", "j[ob", ""),
     ],
 )
-def test_what_the_settings_accept_is_accepted_of_the_same_objects_as_by_lint(objects: str) -> None:
+def test_suppressions_in_settings_cover_the_same_objects_as_in_lint(objects: str) -> None:
     written_one = {"rule": IDLE, "object": objects or "none", "reason": "we know"}
     configured = settings({"suppressions": [written_one]})
 
-    assert bool(told(idle_job(), configured)[IDLE]) == bool(told_by_rules(idle_job(), [], configured)[IDLE])
+    assert bool(problems_of(idle_job(), configured)[IDLE]) == bool(told_by_rules(idle_job(), [], configured)[IDLE])
 
 
 @pytest.mark.parametrize("until,counts", [("2026-11-22", True), ("2026-11-21", False), ("2999-12-31", True)])
-def test_what_the_settings_accept_ends_with_its_last_day(until: str, counts: bool) -> None:  # noqa: FBT001 -- a column of the table
+def test_a_suppression_in_settings_ends_with_its_last_day(until: str, counts: bool) -> None:  # noqa: FBT001 -- a column of the table
     made = idle_job(creationTimestamp="2026-11-22T10:00:00Z")
     written_one = {"rule": IDLE, "object": "Job/team-a/*", "reason": "we know", "until": until}
     configured = settings({"suppressions": [written_one]})
 
-    assert bool(told(made, configured)[IDLE]) is not counts
+    assert bool(problems_of(made, configured)[IDLE]) is not counts
     on_that_day = Settings(suppressions=configured.suppressions, today=date(2026, 11, 22))
     assert bool(told_by_rules(made, [], on_that_day)[IDLE]) is not counts

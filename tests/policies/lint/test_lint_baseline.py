@@ -1,4 +1,4 @@
-"""The baseline: what was there before is accepted, what comes is told of, whatever lines move."""
+"""Baselines: existing findings are suppressed and new ones reported, even if lines move."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ SECOND = UNTAINTED_POOL.replace("name: gpu", "name: second")
 
 
 def accepted(tmp_path: Path, text: str) -> Path:
-    """The baseline of a folder with this one file."""
+    """Return the path of a baseline of a folder with this single file."""
     path = tmp_path / "baseline.json"
     path.write_text(written_baseline(linted(tmp_path / "files", pool_yaml=text), path))
     return path
 
 
-def test_what_is_listed_is_suppressed_and_says_so(tmp_path: Path) -> None:
+def test_findings_in_the_baseline_are_suppressed_with_that_reason(tmp_path: Path) -> None:
     path = accepted(tmp_path, UNTAINTED_POOL)
     report = with_baseline(linted(tmp_path / "files"), path)
 
@@ -32,14 +32,14 @@ def test_what_is_listed_is_suppressed_and_says_so(tmp_path: Path) -> None:
     assert {each.suppressed.reason for each in report.findings if each.suppressed} == {"in the baseline baseline.json"}
 
 
-def test_lines_may_move_and_other_objects_come(tmp_path: Path) -> None:
+def test_the_baseline_still_covers_findings_when_lines_move_and_objects_are_added(tmp_path: Path) -> None:
     path = accepted(tmp_path, UNTAINTED_POOL)
     report = with_baseline(linted(tmp_path / "files", pool_yaml=f"# moved\n\n{CONFIG_MAP}---\n{UNTAINTED_POOL}"), path)
 
     assert report.open == ()
 
 
-def test_a_new_finding_is_open_and_a_mended_one_is_counted(tmp_path: Path) -> None:
+def test_a_new_finding_is_open_and_a_fixed_one_is_counted(tmp_path: Path) -> None:
     path = accepted(tmp_path, UNTAINTED_POOL)
     report = with_baseline(linted(tmp_path / "files", pool_yaml=SECOND), path)
 
@@ -55,7 +55,7 @@ def test_a_second_object_of_the_same_name_is_not_covered_by_the_first(tmp_path: 
     assert len(report.open) == before
 
 
-def test_entries_are_a_line_each_and_name_what_they_accept(tmp_path: Path) -> None:
+def test_each_entry_is_one_line_that_names_its_finding(tmp_path: Path) -> None:
     entries = [line for line in accepted(tmp_path, UNTAINTED_POOL).read_text().splitlines() if "fingerprint" in line]
 
     assert any(
@@ -74,7 +74,7 @@ def test_entries_are_a_line_each_and_name_what_they_accept(tmp_path: Path) -> No
     ],
     ids=lambda each: str(each)[:20],
 )
-def test_what_is_no_baseline_is_bad_usage(text: str | None, why: str, tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_baseline_is_bad_usage(text: str | None, why: str, tmp_path: Path) -> None:
     path = tmp_path / "baseline.json"
     if text is not None:
         path.write_text(text)

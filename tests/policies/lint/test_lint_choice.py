@@ -1,4 +1,4 @@
-"""Which rules a run judges by, levels under paths, and comments that accept a violation with a reason."""
+"""Selection of rules, levels under paths, and comments that accept a violation with a reason."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @pytest.mark.parametrize(
-    "asked,names",
+    "requested,names",
     [
         (["FLX001"], {TAINT_RULE}),
         (["flx001"], {TAINT_RULE}),
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
         ([TAINT_RULE, "FLX902"], {TAINT_RULE, "duplicate-key"}),
     ],
 )
-def test_rules_are_selected_by_name_by_code_and_by_patterns_of_either(asked: list[str], names: set[str]) -> None:
-    assert selected(asked, judged_rules()) == names
+def test_rules_are_selected_by_name_by_code_and_by_patterns_of_either(requested: list[str], names: set[str]) -> None:
+    assert selected(requested, judged_rules()) == names
 
 
-def test_a_run_of_selected_rules_says_nothing_of_the_others(tmp_path: Path) -> None:
+def test_a_run_of_selected_rules_reports_no_other_rules(tmp_path: Path) -> None:
     everything = linted(tmp_path, pool_yaml=UNTAINTED_POOL, twice_yaml=CONFIG_MAP + "kind: Secret\n")
     alone = linted(tmp_path, Configuration(chosen=frozenset({TAINT_RULE})))
 
@@ -42,24 +42,24 @@ def test_a_run_of_selected_rules_says_nothing_of_the_others(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    "asked,code,told",
+    "requested,code,output",
     [
         ("FLX002,job-*", 0, "no findings"),
         ("job-without-quue", 2, "job-without-queue"),
         *((nothing, 2, "flexspot rules list") for nothing in ("", ",", " , ")),
     ],
 )
-def test_the_command_takes_selected_rules_and_refuses_what_is_none_and_a_choice_of_nothing(
-    asked: str, code: int, told: str, tmp_path: Path
+def test_the_command_accepts_known_rules_and_refuses_unknown_and_empty_selections(
+    requested: str, code: int, output: str, tmp_path: Path
 ) -> None:
     (tmp_path / "pool.yaml").write_text(UNTAINTED_POOL)
-    ended = CliRunner().invoke(app, ["lint", str(tmp_path), "--select", asked])
+    ended = CliRunner().invoke(app, ["lint", str(tmp_path), "--select", requested])
 
     assert ended.exit_code == code
-    assert told in ended.output
+    assert output in ended.output
 
 
-def test_a_selected_rule_that_is_off_is_told_and_stays_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_selected_rule_that_is_disabled_is_reported_and_stays_disabled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "pool.yaml").write_text(UNTAINTED_POOL)
     (tmp_path / "flexspot-lint.yaml").write_text(
         "flexspot: {gpu-pool-without-taint: disabled, gpu-pool-without-limit: disabled}\n"
@@ -70,12 +70,14 @@ def test_a_selected_rule_that_is_off_is_told_and_stays_off(tmp_path: Path, monke
     ended = CliRunner().invoke(app, ["lint", "pool.yaml", "--select", "gpu-pool-*"])
 
     assert ended.exit_code == 0
-    # What is on under some path is judged by.
+    # A rule that is enabled under some path runs.
     assert " ".join(ended.stderr.split()) == "disabled by the configuration, and not judged by: gpu-pool-without-taint."
 
 
 @pytest.mark.slow
-def test_a_run_of_selected_rules_says_nothing_of_what_others_look_at_and_accept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_of_selected_rules_reports_neither_uncovered_kinds_nor_resolved_baseline_entries(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "pool.yaml").write_text(f"{UNTAINTED_POOL}---\napiVersion: v1\nkind: Service\nmetadata: {{name: a}}\n")
     options = ["lint", "pool.yaml", "--baseline", "b.json"]
@@ -86,9 +88,9 @@ def test_a_run_of_selected_rules_says_nothing_of_what_others_look_at_and_accept(
     refused = CliRunner().invoke(app, [*options, "--select", TAINT_RULE, "--write-baseline"])
 
     assert (written.exit_code, part.exit_code, refused.exit_code) == (0, 0, 2)
-    assert "no rule looks at: 1 Service" in whole.output
+    assert "no rule covers: 1 Service" in whole.output
     assert "1 suppressed." in part.output
-    assert "no rule looks at" not in part.output
+    assert "no rule covers" not in part.output
     assert "entries of the baseline" not in part.output
 
 
@@ -99,7 +101,7 @@ paths:
 """
 
 
-def test_levels_hold_under_their_paths_and_the_last_that_fits_counts(tmp_path: Path) -> None:
+def test_levels_apply_under_their_paths_and_the_last_match_wins(tmp_path: Path) -> None:
     files = {"pool_yaml": UNTAINTED_POOL, "examples__pool_yaml": UNTAINTED_POOL, "examples__prod__pool_yaml": UNTAINTED_POOL}
     report = linted(tmp_path, configured(tmp_path, PATHS), **files)
 
@@ -108,7 +110,7 @@ def test_levels_hold_under_their_paths_and_the_last_that_fits_counts(tmp_path: P
     assert [path for path, _, rule in found(report, tmp_path) if rule == "missing-owner-labels"] == ["pool.yaml"]
 
 
-def test_a_rule_that_is_off_is_on_where_a_path_says_so(tmp_path: Path) -> None:
+def test_a_path_can_enable_a_disabled_rule(tmp_path: Path) -> None:
     text = "flexspot: {gpu-pool-without-taint: disabled}\npaths:\n- {match: ['a/*'], rules: {gpu-pool-without-taint: mandatory}}\n"
     report = linted(tmp_path, configured(tmp_path, text), a__pool_yaml=UNTAINTED_POOL, b__pool_yaml=UNTAINTED_POOL)
 
@@ -117,9 +119,9 @@ def test_a_rule_that_is_off_is_on_where_a_path_says_so(tmp_path: Path) -> None:
 
 
 def commented(comment: str, place: str) -> str:
-    """The pool with a comment above it, at the line of its taints' parent, or anywhere else."""
+    """Return the pool with a comment above it, at the line of its taints' parent, or below it."""
     if place == "above":
-        return f"# Made by hand.\n# {comment}\n{UNTAINTED_POOL}"
+        return f"# Written by hand.\n# {comment}\n{UNTAINTED_POOL}"
     if place == "at the line":
         return UNTAINTED_POOL.replace("    spec:\n", f"    spec:  # {comment}\n")
     return f"{UNTAINTED_POOL}# {comment}\n"
@@ -138,7 +140,7 @@ def test_a_comment_with_a_reason_accepts_a_violation(place: str, tmp_path: Path)
 
 
 @pytest.mark.parametrize(
-    "comment,told",
+    "comment,message",
     [
         ("flexspot.dev/ignore-gpu-pool-without-taint:", "it gives no reason"),
         ("flexspot.dev/ignore-gpu-pool-without-taint", "it gives no reason"),
@@ -146,12 +148,12 @@ def test_a_comment_with_a_reason_accepts_a_violation(place: str, tmp_path: Path)
         ("flexspot.dev/ignore-gpu-pool-without-tain: for now", "did you mean gpu-pool-without-taint?"),
     ],
 )
-def test_a_comment_that_does_not_count_is_a_finding_at_its_line(comment: str, told: str, tmp_path: Path) -> None:
+def test_an_invalid_comment_is_a_finding_at_its_line(comment: str, message: str, tmp_path: Path) -> None:
     report = linted(tmp_path, pool_yaml=commented(comment, "above"))
 
     assert TAINT_RULE in rules(report)
     [problem] = [each for each in report.open if each.finding.rule == "suppression"]
-    assert (problem.line, told in problem.message) == (2, True), problem.message
+    assert (problem.line, message in problem.message) == (2, True), problem.message
 
 
 def test_a_comment_elsewhere_in_the_file_or_of_another_rule_accepts_nothing(tmp_path: Path) -> None:
@@ -163,7 +165,7 @@ def test_a_comment_elsewhere_in_the_file_or_of_another_rule_accepts_nothing(tmp_
     assert [path for path, _, rule in found(report, tmp_path) if rule == "missing-owner-labels"] == ["a.yaml"]
 
 
-def test_a_comment_that_does_not_count_fails_a_run_as_an_annotation_does_and_refers_to_the_same_page(tmp_path: Path) -> None:
+def test_an_invalid_comment_fails_a_run_like_an_annotation_and_refers_to_the_same_page(tmp_path: Path) -> None:
     configuration = replace(configured(tmp_path, "pages: https://git.acme.com/flexspot\n"), fail_on=Severity.LOW)
     annotated = UNTAINTED_POOL.replace("  name: gpu\n", "  name: gpu\n  annotations: {flexspot.dev/ignore-gpu-pool-without-taint: ''}\n")
     comment = commented("flexspot.dev/ignore-gpu-pool-without-taint:", "above")
@@ -171,11 +173,11 @@ def test_a_comment_that_does_not_count_fails_a_run_as_an_annotation_does_and_ref
 
     report = linted(tmp_path, configuration, a_yaml=annotated, b_yaml=comment, c_yaml=misspelt)
 
-    told = [(each.path.rpartition("/")[2], each.binding, each.references) for each in report.open if each.finding.rule == "suppression"]
-    assert told == [(each, True, "https://git.acme.com/flexspot/docs/policies.md") for each in ("a.yaml", "b.yaml", "c.yaml")]
+    reported = [(each.path.rpartition("/")[2], each.binding, each.references) for each in report.open if each.finding.rule == "suppression"]
+    assert reported == [(each, True, "https://git.acme.com/flexspot/docs/policies.md") for each in ("a.yaml", "b.yaml", "c.yaml")]
 
 
-def test_a_locked_rule_is_not_ended_by_a_comment(tmp_path: Path) -> None:
+def test_a_comment_does_not_suppress_a_locked_rule(tmp_path: Path) -> None:
     configuration = configured(tmp_path, "flexspot: {gpu-pool-without-taint: {locked: true}}\n")
     text = commented("flexspot.dev/ignore-gpu-pool-without-taint: for now", "above")
     report = linted(tmp_path, configuration, pool_yaml=text)
@@ -184,7 +186,7 @@ def test_a_locked_rule_is_not_ended_by_a_comment(tmp_path: Path) -> None:
     assert any("is locked" in each.message for each in report.open if each.finding.rule == "suppression")
 
 
-def test_a_key_that_stands_twice_is_accepted_by_a_comment_too(tmp_path: Path) -> None:
+def test_a_comment_accepts_a_duplicate_key(tmp_path: Path) -> None:
     text = f"{CONFIG_MAP}data:\n  a: b\n  # flexspot.dev/ignore-duplicate-key: an old tool writes it\n  a: c\n"
 
     assert rules(linted(tmp_path, a_yaml=text)) == set()
@@ -197,7 +199,7 @@ def parsed(text: str) -> ET.Element:
     return ET.fromstring(text)  # noqa: S314 -- our own text
 
 
-def test_junit_has_a_failure_for_what_fails_a_run_and_no_other(tmp_path: Path) -> None:
+def test_junit_has_failures_only_for_findings_that_fail_the_run(tmp_path: Path) -> None:
     text = commented("flexspot.dev/ignore-missing-owner-labels: for now", "above")
     report = linted(tmp_path, configured(tmp_path, ADVISED), pool_yaml=text)
 
@@ -212,7 +214,7 @@ def test_junit_has_a_failure_for_what_fails_a_run_and_no_other(tmp_path: Path) -
     )
 
 
-def test_junit_of_a_clean_run_passes_and_of_hostile_names_is_xml(tmp_path: Path) -> None:
+def test_junit_passes_for_a_clean_run_and_is_valid_xml_for_hostile_names(tmp_path: Path) -> None:
     clean = parsed(as_junit(linted(tmp_path / "a", a_yaml=CONFIG_MAP)))
     hostile = UNTAINTED_POOL.replace("name: gpu", 'name: "a\\u0001<&\\"b"')
     report = linted(tmp_path / "b", a_yaml=hostile)

@@ -1,4 +1,4 @@
-"""A file's text cut into documents, with the line where each begins."""
+"""Documents of a file's text, with the line where each begins."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from flexspot.policies.lint.yaml_reading import Chunk, markdown_chunks, yaml_chu
         (b"", []),
     ],
 )
-def test_documents_are_cut_at_their_separators(text: bytes, chunks: list[tuple[int, bytes]]) -> None:
+def test_documents_are_split_at_their_separators(text: bytes, chunks: list[tuple[int, bytes]]) -> None:
     assert [(chunk.line, chunk.text) for chunk in yaml_chunks(text)] == chunks
 
 
 @given(
     st.lists(st.sampled_from([b"a: 1\n", b"---\n", b"--- # c\n", b"\n", b"# c\n", b"b: |\n  x\n  ---\n", b"c: [1,\n 2]\n"]), max_size=12)
 )
-def test_the_chunks_hold_the_documents_that_the_whole_text_holds(lines: list[bytes]) -> None:
+def test_chunks_contain_the_documents_of_the_whole_text(lines: list[bytes]) -> None:
     text = b"".join(lines)
     try:
         whole = [each for each in yaml.load_all(text, Loader=yaml.CSafeLoader) if each is not None]

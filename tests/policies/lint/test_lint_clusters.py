@@ -1,7 +1,7 @@
-"""Objects are compared inside one cluster alone: ten defects in two clusters of one repository, in the layouts of repositories.
+"""Objects are compared only within one cluster: ten defects in two clusters of one repository, in the layouts of real repositories.
 
 The layouts are those of fluxcd/flux2-kustomize-helm-example (clusters/production, apps/base), aws-samples/karpenter-blueprints
-(blueprints/NAME) and kubernetes-sigs/kueue (site/static/examples), looked up on 2026-11-25.
+(blueprints/NAME) and kubernetes-sigs/kueue (site/static/examples), as of 2026-11-25.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ FLAVOR, CLUSTER_QUEUE, LOCAL_QUEUE, NODE_CLASS, POOL, JOB = (GOOD[kind] for kind
 QUEUES = f"{FLAVOR}---\n{CLUSTER_QUEUE}---\n{LOCAL_QUEUE}"
 UNQUEUED = JOB.replace("kueue.x-k8s.io/queue-name: research, ", "")
 
-# The text of a cluster, in which CLUSTER and OTHER stand for the names of it and of the other.
+# The text of a cluster. CLUSTER and OTHER are placeholders for its own name and that of the other cluster.
 CLUSTER = f"{QUEUES}---\n{NODE_CLASS}---\n{POOL}---\n{JOB}"
 CLUSTER = CLUSTER.replace("clusterQueue: research", "clusterQueue: CLUSTER-jobs")
 CLUSTER = CLUSTER.replace("kind: ClusterQueue\nmetadata: {name: research}", "kind: ClusterQueue\nmetadata: {name: CLUSTER-jobs}")
-# What a cluster has beside that, so that it would hide a defect of the other.
+# Further objects of a cluster, which would hide a defect of the other if objects were compared across clusters.
 HIDES = f"---\n{NODE_CLASS}---\n{POOL}".replace("name: gpu}", "name: CLUSTER-class}").replace("train-spot", "CLUSTER-pool")
 HIDES = (
     HIDES.replace("key: tier, value: spot", "key: CLUSTER, value: x")
@@ -47,12 +47,12 @@ DEFECTS = {
 
 
 def cluster(name: str, defect: str = "") -> str:
-    """A whole cluster, which may have one defect."""
+    """Return the text of a whole cluster, with at most one defect."""
     text = CLUSTER.replace(*DEFECTS[defect]) if defect else CLUSTER
     return (text + HIDES).replace("CLUSTER", name).replace("OTHER", {"one": "two", "two": "one"}[name])
 
 
-def told(report: LintReport, rule: str) -> list[tuple[str, tuple[str, ...]]]:
+def reported(report: LintReport, rule: str) -> list[tuple[str, tuple[str, ...]]]:
     return [(each.finding.object.name, each.clusters) for each in report.open if each.finding.rule == rule]
 
 
@@ -70,14 +70,14 @@ def test_ten_defects_of_two_clusters_are_found_and_the_other_cluster_hides_none(
             assert f"there is ClusterQueue {good}" not in finding.message, "that only the other cluster could say"
 
 
-def test_a_cluster_pool_is_not_accused_for_a_pool_of_the_same_name_in_another_cluster(tmp_path: Path) -> None:
+def test_a_pool_has_no_findings_because_of_a_pool_with_the_same_name_in_another_cluster(tmp_path: Path) -> None:
     gpu, cpu = cluster("one").replace("train-spot", "default"), GOOD["NodePool/general"].replace("general", "default")
     report = linted(tmp_path, gpus__all_yaml=gpu, cpus__all_yaml=cpu)
 
     assert [each.message for each in report.open if each.path.endswith("cpus/all.yaml")] == []
 
 
-def test_an_overlay_is_a_cluster_with_its_base_and_with_nothing_of_the_other(tmp_path: Path) -> None:
+def test_an_overlay_and_its_base_are_one_cluster(tmp_path: Path) -> None:
     kustomization = "resources: [../../base, queue.yaml]\n"
     report = linted(
         tmp_path,
@@ -94,7 +94,7 @@ def test_an_overlay_is_a_cluster_with_its_base_and_with_nothing_of_the_other(tmp
     assert len([each for each in report.open if each.finding.rule == "local-queue-without-cluster-queue"]) == 2
 
 
-def test_a_cluster_of_flux_has_what_its_kustomizations_take(tmp_path: Path) -> None:
+def test_a_flux_cluster_contains_what_its_kustomizations_include(tmp_path: Path) -> None:
     flux = "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: apps}\nspec: {path: ./apps/NAME}\n"
     report = linted(
         tmp_path,
@@ -109,10 +109,10 @@ def test_a_cluster_of_flux_has_what_its_kustomizations_take(tmp_path: Path) -> N
         apps__dev__queue_yaml=f"{FLAVOR}---\n{LOCAL_QUEUE}",
     )
 
-    assert told(report, "local-queue-without-cluster-queue") == [("research", (f"{tmp_path}/clusters/dev",))]
+    assert reported(report, "local-queue-without-cluster-queue") == [("research", (f"{tmp_path}/clusters/dev",))]
 
 
-def test_one_cluster_may_be_in_as_many_folders_as_its_owner_likes(tmp_path: Path) -> None:
+def test_one_cluster_may_be_in_several_folders(tmp_path: Path) -> None:
     report = linted(
         tmp_path,
         Configuration(closed=True),
@@ -125,28 +125,28 @@ def test_one_cluster_may_be_in_as_many_folders_as_its_owner_likes(tmp_path: Path
     assert len(report.clusters) == 1
 
 
-def test_an_example_has_nothing_to_do_with_the_next(tmp_path: Path) -> None:
+def test_examples_are_separate_clusters(tmp_path: Path) -> None:
     report = linted(tmp_path, examples__kueue__queues_yaml=QUEUES, examples__plain__job_yaml=UNQUEUED)
 
-    assert told(report, "job-without-queue") == []
+    assert reported(report, "job-without-queue") == []
     assert set(report.clusters) == {"kueue", "plain"}
 
 
-def test_clusters_that_the_configuration_names_count_and_may_share_a_folder(tmp_path: Path) -> None:
+def test_configured_clusters_take_precedence_and_may_share_a_folder(tmp_path: Path) -> None:
     named = {"a": ("shared", "a"), "b": ("shared", "b.yaml")}
     configuration = Configuration(closed=True, clusters=named, folder=tmp_path)
     report = linted(tmp_path, configuration, shared__queue_yaml=LOCAL_QUEUE, a__queues_yaml=f"{FLAVOR}---\n{CLUSTER_QUEUE}", b_yaml=FLAVOR)
     in_both = linted(tmp_path, configuration, a__queues_yaml=FLAVOR)
 
-    assert told(report, "local-queue-without-cluster-queue") == [("research", ("b",))]
+    assert reported(report, "local-queue-without-cluster-queue") == [("research", ("b",))]
     assert report.clusters == {"a": 3, "b": 2}
     assert "cluster b: spec.clusterQueue is research" in as_text(report)
     [finding] = [each for each in json.loads(as_json(report))["findings"] if each["rule"] == "local-queue-without-cluster-queue"]
     assert finding["clusters"] == ["b"]
-    assert told(in_both, "local-queue-without-cluster-queue") == [("research", ("a", "b"))], "once for both"
+    assert reported(in_both, "local-queue-without-cluster-queue") == [("research", ("a", "b"))], "once for both"
 
 
-def test_two_whole_clusters_are_told_apart_although_they_have_no_name_in_common(tmp_path: Path) -> None:
+def test_two_whole_clusters_without_common_names_are_separated(tmp_path: Path) -> None:
     def renamed(suffix: str) -> str:
         text = CLUSTER.replace("CLUSTER", suffix)
         for name in ("name: spot", "name: research", "name: gpu", "name: train", "tier: spot"):
@@ -156,10 +156,10 @@ def test_two_whole_clusters_are_told_apart_although_they_have_no_name_in_common(
     east = renamed("east").replace("clusterQueue: east-jobs", "clusterQueue: west-jobs")
     report = linted(tmp_path, region__east__all_yaml=east, region__west__all_yaml=renamed("west"))
 
-    assert told(report, "local-queue-without-cluster-queue") == [("research-east", ("east",))]
+    assert reported(report, "local-queue-without-cluster-queue") == [("research-east", ("east",))]
 
 
 def test_a_page_of_markdown_is_judged_by_itself(tmp_path: Path) -> None:
     report = linted(tmp_path, guide_md=f"```yaml\n{UNQUEUED}```\n", queues_yaml=QUEUES)
 
-    assert told(report, "job-without-queue") == []
+    assert reported(report, "job-without-queue") == []

@@ -1,4 +1,4 @@
-"""`flexspot lint` as a person or a pipeline starts it: exit codes, formats, standard input, and what it does not load."""
+"""`flexspot lint` as a command: exit codes, formats, standard input, and options."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FLEXSPOT = Path(__file__).resolve().parents[3] / ".venv" / "bin" / "flexspot"
 
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
-    """A folder with one pool that breaks a rule of severity high, started in by every test here."""
+    """Return a folder with one pool that breaks a rule of severity high."""
     (tmp_path / ".git").mkdir()
     (tmp_path / "teams").mkdir()
     (tmp_path / "teams" / "pool.yaml").write_text(UNTAINTED_POOL)
@@ -45,14 +45,14 @@ def flexspot_lint(folder: Path, *arguments: str, stdin: bytes = b"") -> tuple[in
     ],
     ids=str,
 )
-def test_the_exit_code_says_how_it_went(arguments: list[str], code: int, repository: Path) -> None:
-    ended, printed, told = flexspot_lint(repository, *arguments)
+def test_the_exit_code_shows_the_result(arguments: list[str], code: int, repository: Path) -> None:
+    ended, printed, stderr = flexspot_lint(repository, *arguments)
 
-    assert ended == code, printed + told
-    assert "Traceback" not in told
+    assert ended == code, printed + stderr
+    assert "Traceback" not in stderr
 
 
-def test_standard_input_is_judged_beside_files(repository: Path) -> None:
+def test_standard_input_is_judged_together_with_files(repository: Path) -> None:
     code, printed, _ = flexspot_lint(repository, "-", "teams", "--format", "json", stdin=UNTAINTED_POOL.encode())
 
     assert code == 1
@@ -65,15 +65,15 @@ def test_clusters_are_named_on_the_command_line(repository: Path) -> None:
     for name, other in (("a", "a"), ("b", "a")):
         (repository / f"{name}.yaml").write_text(pool.replace("NAME", other) + node_class.replace("NAME", name))
 
-    code, printed, told = flexspot_lint(repository, ".", "--cluster", "a=a.yaml", "--cluster", "b=b.yaml", "--format", "json")
+    code, printed, stderr = flexspot_lint(repository, ".", "--cluster", "a=a.yaml", "--cluster", "b=b.yaml", "--format", "json")
     missing = [each for each in json.loads(printed)["findings"] if each["rule"] == "nodepool-references-missing-class"]
-    assert [(each["path"], each["clusters"]) for each in missing] == [("b.yaml", ["b"])], told
+    assert [(each["path"], each["clusters"]) for each in missing] == [("b.yaml", ["b"])], stderr
     assert code == 1
     for wrong in ("a", "=a.yaml", "a=nowhere"):
         assert flexspot_lint(repository, ".", "--cluster", wrong)[0] == 2
 
 
-def test_the_configuration_is_found_from_below_and_the_command_line_counts_more(repository: Path) -> None:
+def test_the_configuration_is_found_in_parent_folders_and_the_command_line_overrides_it(repository: Path) -> None:
     (repository / "flexspot-lint.yaml").write_text("fail-on: critical\n")
 
     assert flexspot_lint(repository / "teams", ".")[0] == 0
@@ -81,34 +81,34 @@ def test_the_configuration_is_found_from_below_and_the_command_line_counts_more(
 
 
 def test_a_baseline_is_written_and_then_accepted(repository: Path) -> None:
-    written, printed, told = flexspot_lint(repository, "teams", "--baseline", "baseline.json", "--write-baseline")
+    written, printed, stderr = flexspot_lint(repository, "teams", "--baseline", "baseline.json", "--write-baseline")
     code, summary, _ = flexspot_lint(repository / "teams", ".", "--baseline", "../baseline.json")
     (repository / "teams" / "another.yaml").write_text(UNTAINTED_POOL)
     again, _, _ = flexspot_lint(repository, "teams", "--baseline", "baseline.json")
 
     assert (written, printed, code, again) == (0, "", 0, 1)
-    assert "baseline.json" in told
+    assert "baseline.json" in stderr
     assert "suppressed." in summary
 
 
-def test_a_diff_is_shown_a_fix_is_written_and_what_is_left_is_told(repository: Path) -> None:
+def test_diff_prints_changes_fix_writes_them_and_unfixed_findings_are_reported(repository: Path) -> None:
     pool = repository / "teams" / "pool.yaml"
 
-    code, printed, told = flexspot_lint(repository, "teams", "--diff", "--owner", "team=research")
+    code, printed, stderr = flexspot_lint(repository, "teams", "--diff", "--owner", "team=research")
     assert (code, pool.read_text()) == (1, UNTAINTED_POOL)
     assert "+    team: research\n" in printed
-    assert "would fix 2 findings in 1 files." in told
+    assert "would fix 2 findings in 1 files." in stderr
 
-    code, printed, told = flexspot_lint(repository, "teams", "--fix")
+    code, printed, stderr = flexspot_lint(repository, "teams", "--fix")
     assert code == 1
-    assert "pool.yaml:3: missing-owner-labels is left: name its owner with --owner KEY=VALUE." in told
+    assert "pool.yaml:3: missing-owner-labels is left: name its owner with --owner KEY=VALUE." in stderr
     assert "team: research" not in pool.read_text()
     assert "spot-pool-without-taint" not in printed
 
     assert flexspot_lint(repository, "teams", "--fix", "--owner", "colour=blue")[0] == 2
 
 
-def test_whoever_reads_only_the_beginning_is_not_told_of_a_broken_pipe(repository: Path) -> None:
+def test_a_reader_that_closes_the_pipe_early_causes_no_error_message(repository: Path) -> None:
     for number in range(300):
         (repository / "teams" / f"{number}.yaml").write_text(UNTAINTED_POOL)
     with subprocess.Popen([FLEXSPOT, "lint", "teams"], cwd=repository, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
@@ -116,7 +116,7 @@ def test_whoever_reads_only_the_beginning_is_not_told_of_a_broken_pipe(repositor
         assert process.stderr
         process.stdout.read(10)
         process.stdout.close()
-        told = process.stderr.read()
+        stderr = process.stderr.read()
         process.wait(timeout=60)
 
-    assert told == b""
+    assert stderr == b""

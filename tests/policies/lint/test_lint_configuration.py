@@ -1,4 +1,4 @@
-"""The linter's configuration file: the policy pack's own form, read strictly, found upward."""
+"""The linter's configuration file: it includes the policy pack's settings, is read strictly, and is found in parent folders."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ baseline: lint-baseline.json
 """
 
 
-def test_every_key_counts(tmp_path: Path) -> None:
+def test_every_key_takes_effect(tmp_path: Path) -> None:
     read = configured(tmp_path, WHOLE)
     report = linted(
         tmp_path / "files",
@@ -48,7 +48,7 @@ def test_every_key_counts(tmp_path: Path) -> None:
     assert "duplicate-key" not in by_rule
 
 
-def test_a_suppression_that_is_over_or_locked_no_longer_counts(tmp_path: Path) -> None:
+def test_an_expired_or_locked_suppression_has_no_effect(tmp_path: Path) -> None:
     entry = "flexspot:\n  suppressions: [{{rule: duplicate-key, object: '*', reason: kept{until}}}]\n{more}"
     text = "apiVersion: v1\nkind: Pod\nkind: Pod\nmetadata: {name: a}\n"
     kept = linted(tmp_path / "a", configured(tmp_path, entry.format(until="", more="")), twice_yaml=text)
@@ -60,7 +60,7 @@ def test_a_suppression_that_is_over_or_locked_no_longer_counts(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    "text,told",
+    "text,message",
     [
         ("flexspto: {}\n", "flexspto: there is no such key; allowed: flexspot, exclude"),
         ("flexspot: {gpu-pool-without-tain: advisory}\n", "flexspot.gpu-pool-without-tain: there is no"),
@@ -82,15 +82,15 @@ def test_a_suppression_that_is_over_or_locked_no_longer_counts(tmp_path: Path) -
         ("- a\n", "it must be one mapping"),
     ],
 )
-def test_what_is_wrong_is_told_all_at_once(text: str, told: str, tmp_path: Path) -> None:
+def test_an_error_in_the_configuration_is_reported(text: str, message: str, tmp_path: Path) -> None:
     with pytest.raises(ExplainedError) as error:
         configured(tmp_path, text)
 
     assert error.value.exit_code is ExitCode.BAD_USAGE
-    assert told in " ".join(error.value.evidence)
+    assert message in " ".join(error.value.evidence)
 
 
-def test_a_configuration_that_is_not_there_is_told_of(tmp_path: Path) -> None:
+def test_a_missing_configuration_is_reported(tmp_path: Path) -> None:
     with pytest.raises(ExplainedError, match="cannot be used") as error:
         read_configuration(tmp_path / "none.yaml")
 
@@ -110,7 +110,7 @@ def test_the_nearest_configuration_within_the_repository_is_found(tmp_path: Path
     assert find_configuration(deep) == tmp_path / "repository" / FILE_NAME
 
 
-def test_the_example_of_the_guide_is_one(tmp_path: Path) -> None:
+def test_the_example_in_the_guide_is_a_valid_configuration(tmp_path: Path) -> None:
     guide = Path(__file__).resolve().parents[3] / "docs" / "lint.md"
     [example] = [chunk.text.decode() for chunk in markdown_chunks(guide.read_bytes()) if chunk.text.startswith(b"flexspot:")]
 
@@ -131,7 +131,7 @@ def test_the_example_of_the_guide_is_one(tmp_path: Path) -> None:
         (None, Severity.HIGH, True),
     ],
 )
-def test_the_level_of_a_rule_decides_the_exit_code_before_any_bar(
+def test_the_level_of_a_rule_takes_precedence_over_fail_on(
     level: Level | None, bar: Severity | None, *, fails: bool, tmp_path: Path
 ) -> None:
     levels = {rule.name: Level.DISABLED for rule in all_rules()}

@@ -1,4 +1,4 @@
-"""What the linter makes of files: which it reads, which objects it finds in them, what it passes over and says so."""
+"""Files as the linter reads them: which it reads, which objects it finds, and what it reports as skipped."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_every_document_of_every_file_below_a_folder_is_judged_at_its_own_lines(
         d_txt=UNTAINTED_POOL,
     )
 
-    # The line is that of spec.template.spec, as deep as spec.template.spec.taints is written.
+    # The line is that of spec.template.spec, the nearest existing parent of spec.template.spec.taints.
     assert found_at == [("a.yaml", 14), ("c.json", 12), ("deep/er/b.yml", 9)]
 
 
@@ -48,7 +48,7 @@ def test_a_named_file_is_read_whatever_its_ending(tmp_path: Path) -> None:
     assert TAINT_RULE in rules(report)
 
 
-def test_items_of_a_list_are_objects_of_their_own(tmp_path: Path) -> None:
+def test_items_of_a_list_are_separate_objects(tmp_path: Path) -> None:
     indented = UNTAINTED_POOL.replace("\n", "\n    ").rstrip()
     typed = "".join(indented.splitlines(keepends=True)[2:]).replace("    metadata", "metadata", 1)
     whole = f"apiVersion: v1\nkind: List\nitems:\n  - {indented}\n"
@@ -57,7 +57,7 @@ def test_items_of_a_list_are_objects_of_their_own(tmp_path: Path) -> None:
     assert taint_findings(tmp_path, list_yaml=whole, typed_yaml=of_type) == [("list.yaml", 12), ("typed.yaml", 10)]
 
 
-def test_markdown_is_judged_in_its_fences_alone(tmp_path: Path) -> None:
+def test_only_fences_of_markdown_are_judged(tmp_path: Path) -> None:
     text = f"# Pools\n\n```yaml\n{WHOLE_POOL}```\n\n{UNTAINTED_POOL}\n```yaml\napiVersion: v1\nkind: Pod\nspec: [...\n```\n"
     report = linted(tmp_path, guide_md=text)
 
@@ -65,7 +65,7 @@ def test_markdown_is_judged_in_its_fences_alone(tmp_path: Path) -> None:
     assert report.skipped[Skipped.EXAMPLE] == 1
 
 
-def test_what_is_no_kubernetes_object_is_counted(tmp_path: Path) -> None:
+def test_documents_without_kubernetes_objects_are_counted(tmp_path: Path) -> None:
     report = linted(
         tmp_path,
         values_yaml="replicas: 1\nreplicas: 2\n",
@@ -96,13 +96,13 @@ def test_rendered_helm_and_other_encodings_are_read(tmp_path: Path) -> None:
     assert found_at == [("bom.yaml", 9), ("crlf.yaml", 9), ("helm.yaml", 13), ("wide.yaml", 9)]
 
 
-def test_json_that_yaml_does_not_take_is_read_as_json(tmp_path: Path) -> None:
+def test_json_that_is_not_yaml_is_read_as_json(tmp_path: Path) -> None:
     text = POOL_AS_JSON.replace('"name": "gpu"', '"name": "gpu", "annotations": {"icon": "\\ud83d\\ude00"}')
 
     assert taint_findings(tmp_path, pool_json=text) == [("pool.json", 1)]
 
 
-def test_what_a_template_fills_in_is_undecided_and_placed_at_its_field_where_it_is_listed_and_else_at_its_object(tmp_path: Path) -> None:
+def test_an_undecided_finding_is_placed_at_its_object_and_with_details_at_its_field(tmp_path: Path) -> None:
     linted(tmp_path, pool_yaml=UNTAINTED_POOL.replace("nvidia.com/gpu: 8", "nvidia.com/gpu: ${GPUS}"))
 
     def lines(*, details: bool) -> set[int]:
@@ -139,7 +139,7 @@ def test_excluded_files_are_counted_unless_they_are_named(tmp_path: Path) -> Non
     assert TAINT_RULE in rules(named)
 
 
-def test_a_path_that_is_not_there_is_bad_usage(tmp_path: Path) -> None:
+def test_a_missing_path_is_bad_usage(tmp_path: Path) -> None:
     with pytest.raises(ExplainedError, match="there is no file or folder") as error:
         lint([str(tmp_path / "gone.yaml")], Configuration())
 
@@ -147,8 +147,8 @@ def test_a_path_that_is_not_there_is_bad_usage(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_folders_nested_deeper_than_calls_may_be_are_walked(tmp_path: Path) -> None:
-    # mkdir and rm of the system: Python's own call themselves once a level.
+def test_folders_nested_deeper_than_the_recursion_limit_are_walked(tmp_path: Path) -> None:
+    # The system's mkdir and rm, because Python's recurse once per level.
     deep = tmp_path.joinpath(*["d"] * 1_200)
     subprocess.run(["/bin/mkdir", "-p", deep], check=True)
     try:

@@ -1,4 +1,4 @@
-"""`--fix`: what is added to YAML, what is left alone, and that the finding is gone afterwards."""
+"""`--fix`: additions to YAML, refused changes, and that fixed findings are gone."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 OWNER = ("team", "research")
 
-MENDABLE = ("missing-owner-labels", "spot-pool-without-taint", "grace-exceeds-notice")
+FIXABLE = ("missing-owner-labels", "spot-pool-without-taint", "grace-exceeds-notice")
 
 POOL = """\
 # the pool of the training team
@@ -77,7 +77,7 @@ def written(folder: Path, text: str, name: str = "work.yaml") -> Path:
 
 
 def fixed(folder: Path, text: str, name: str = "work.yaml", owner: tuple[str, str] | None = OWNER) -> tuple[str, Fixes]:
-    """The text after `--fix`, and what was made of it."""
+    """Return the text after `--fix`, and the fixes."""
     path = written(folder, text, name)
     fixes = fixes_of(judged(folder), owner)
     for change in fixes.changes:
@@ -101,11 +101,11 @@ def test_only_lines_are_added_and_the_findings_are_gone(before: str, after: str,
 
     assert text == after
     assert fixes.left == ()
-    assert [each.finding.rule for each in judged(tmp_path).open if each.finding.rule in MENDABLE] == []
+    assert [each.finding.rule for each in judged(tmp_path).open if each.finding.rule in FIXABLE] == []
     assert fixes_of(judged(tmp_path), OWNER).changes == ()
 
 
-def test_a_missing_list_is_made_and_json_stays_json(tmp_path: Path) -> None:
+def test_a_missing_list_is_created_and_json_stays_json(tmp_path: Path) -> None:
     without_taints = POOL[: POOL.index("      taints:")]
     text, _ = fixed(tmp_path, without_taints)
     assert "    spec:\n      taints:\n        - {key: flexspot.dev/capacity-type, value: spot, effect: NoSchedule}\n" in text
@@ -116,7 +116,7 @@ def test_a_missing_list_is_made_and_json_stays_json(tmp_path: Path) -> None:
     assert text == job.replace('{"name": "a"}, "spec', '{"labels": {"team": "research"}, "name": "a"}, "spec')
 
 
-def test_an_item_of_a_list_is_mended_where_it_stands(tmp_path: Path) -> None:
+def test_an_item_of_a_list_is_fixed_in_place(tmp_path: Path) -> None:
     item = "".join(f"    {line}" for line in JOB.splitlines(keepends=True)).replace("    apiVersion", "  - apiVersion", 1)
     text, fixes = fixed(tmp_path, f"apiVersion: v1\nkind: List\nitems:\n{item}")
 
@@ -135,21 +135,21 @@ def test_an_item_of_a_list_is_mended_where_it_stands(tmp_path: Path) -> None:
     ],
     ids=["template", "anchor", "markdown", "twice", "nothing written", "byte order mark"],
 )
-def test_what_is_not_surely_right_is_left_with_the_reason(text: str, name: str, reason: str, tmp_path: Path) -> None:
+def test_an_uncertain_fix_is_not_applied_and_its_reason_is_reported(text: str, name: str, reason: str, tmp_path: Path) -> None:
     after, fixes = fixed(tmp_path, text, name)
 
     assert reason in {why for _, why in fixes.left}
     assert "team: research" not in after
 
 
-def test_a_grace_period_that_somebody_wrote_is_theirs(tmp_path: Path) -> None:
+def test_a_written_grace_period_is_not_changed(tmp_path: Path) -> None:
     text = JOB.replace("      restartPolicy", "      terminationGracePeriodSeconds: 25\n      restartPolicy")
 
     assert "Seconds: 25" in fixed(tmp_path, text)[0]
     assert "grace-exceeds-notice" in {each.finding.rule for each in judged(tmp_path).open}
 
 
-def test_a_file_that_cannot_be_replaced_is_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_cannot_be_replaced_is_unchanged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = written(tmp_path, POOL)
     [change] = fixes_of(judged(tmp_path), OWNER).changes
 
@@ -164,7 +164,7 @@ def test_a_file_that_cannot_be_replaced_is_as_it_was(tmp_path: Path, monkeypatch
     assert path.read_text() == POOL
 
 
-def test_a_link_stays_one_and_the_mode_is_kept(tmp_path: Path) -> None:
+def test_a_link_and_the_mode_of_its_target_are_kept(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     real = written(tmp_path / "real", POOL)
     real.chmod(0o640)
@@ -177,7 +177,7 @@ def test_a_link_stays_one_and_the_mode_is_kept(tmp_path: Path) -> None:
     assert (real.read_text(), real.stat().st_mode & 0o777) == (FIXED_POOL, 0o640)
 
 
-def test_a_file_that_has_gone_is_told_of(tmp_path: Path) -> None:
+def test_a_deleted_file_is_reported(tmp_path: Path) -> None:
     path = written(tmp_path, POOL)
     report = judged(tmp_path)
     path.unlink()
@@ -185,7 +185,7 @@ def test_a_file_that_has_gone_is_told_of(tmp_path: Path) -> None:
     assert {why for _, why in fixes_of(report, OWNER).left} == {"it cannot be read: No such file or directory"}
 
 
-def test_a_file_that_is_not_utf8_throughout_is_left(tmp_path: Path) -> None:
+def test_a_file_that_is_not_utf8_is_not_changed(tmp_path: Path) -> None:
     path = tmp_path / "work.yaml"
     path.write_bytes(POOL.encode() + b"---\ndata: \xc3\x28\n")
 
@@ -204,7 +204,7 @@ def test_a_file_that_is_not_utf8_throughout_is_left(tmp_path: Path) -> None:
     ],
     ids=["an empty mapping", "a list", "among others", "several levels", "in brackets", "in a list"],
 )
-def test_an_addition_stands_where_it_belongs(text: str, addition: Addition, after: str) -> None:
+def test_an_addition_is_inserted_in_its_place(text: str, addition: Addition, after: str) -> None:
     assert with_addition(text, (), 1, addition, is_json=False) == after
 
 
@@ -222,13 +222,13 @@ def test_an_addition_stands_where_it_belongs(text: str, addition: Addition, afte
     ],
     ids=["a text", "below a text", "written already", "a list", "the document", "a question mark", "an element", "no YAML"],
 )
-def test_where_something_else_stands_nothing_is_written(text: str, at: str) -> None:
+def test_nothing_is_written_in_place_of_another_value(text: str, at: str) -> None:
     with pytest.raises(NotEditableError):
         with_addition(text, (), 1, Addition(at, "key", "value"), is_json=False)
 
 
 @pytest.mark.parametrize("text", ["research", "name=research", "team="])
-def test_an_owner_is_one_of_the_labels_that_say_so(text: str) -> None:
+def test_an_owner_must_be_an_owner_label(text: str) -> None:
     with pytest.raises(ExplainedError, match=r"--owner .* names no owner"):
         owner_label(text, DEFAULTS)
 

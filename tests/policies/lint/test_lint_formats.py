@@ -1,4 +1,4 @@
-"""The forms of a report: for people, for programs, for code scanning, for the lines of a pull request."""
+"""Output formats of a report: text, JSON, SARIF, and annotations of pull requests."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ ACCEPTED = Suppression("kept empty", date(2030, 1, 31), "team-a")
 
 def test_json_has_the_keys_that_programs_rely_on(tmp_path: Path) -> None:
     report = shortened(linted(tmp_path, pool_yaml=UNTAINTED_POOL, values_yaml="a: 1\n"), tmp_path)
-    told = json.loads(as_json(report))
+    printed = json.loads(as_json(report))
 
-    [finding] = [each for each in told["findings"] if each["rule"] == TAINT_RULE]
+    [finding] = [each for each in printed["findings"] if each["rule"] == TAINT_RULE]
     assert finding == {
         "rule": "gpu-pool-without-taint",
         "code": "FLX001",
@@ -59,9 +59,9 @@ def test_json_has_the_keys_that_programs_rely_on(tmp_path: Path) -> None:
         "fixable": False,
         "suppressed": None,
     }
-    assert {each["rule"] for each in told["findings"] if each["fixable"]} == {"missing-owner-labels", "spot-pool-without-taint"}
-    assert set(told) == {"findings", "summary"}
-    assert {key: told["summary"][key] for key in ("files", "documents", "objects", "suppressed", "skipped", "fail_on", "failed")} == {
+    assert {each["rule"] for each in printed["findings"] if each["fixable"]} == {"missing-owner-labels", "spot-pool-without-taint"}
+    assert set(printed) == {"findings", "summary"}
+    assert {key: printed["summary"][key] for key in ("files", "documents", "objects", "suppressed", "skipped", "fail_on", "failed")} == {
         "files": 2,
         "documents": 2,
         "objects": 1,
@@ -72,11 +72,11 @@ def test_json_has_the_keys_that_programs_rely_on(tmp_path: Path) -> None:
     }
 
 
-def test_json_tells_of_suppressed_findings_with_their_reason() -> None:
-    told = json.loads(as_json(report_of([placed(suppressed=ACCEPTED)])))
+def test_json_lists_suppressed_findings_with_their_reason() -> None:
+    printed = json.loads(as_json(report_of([placed(suppressed=ACCEPTED)])))
 
-    assert told["findings"][0]["suppressed"] == {"reason": "kept empty", "until": "2030-01-31"}
-    assert (told["summary"]["suppressed"], told["summary"]["findings"]["high"], told["summary"]["failed"]) == (1, 0, False)
+    assert printed["findings"][0]["suppressed"] == {"reason": "kept empty", "until": "2030-01-31"}
+    assert (printed["summary"]["suppressed"], printed["summary"]["findings"]["high"], printed["summary"]["failed"]) == (1, 0, False)
 
 
 def test_text_is_lines_with_place_rule_and_remedy_and_a_summary() -> None:
@@ -96,7 +96,7 @@ def test_text_is_lines_with_place_rule_and_remedy_and_a_summary() -> None:
     assert "undecided gpu-pool-without-taint (FLX001): NodePool c" in details
 
 
-def test_colours_are_for_terminals_and_do_not_change_what_is_said() -> None:
+def test_colours_do_not_change_the_text() -> None:
     report = report_of([placed()])
     coloured = as_text(report, colours=True)
 
@@ -131,10 +131,10 @@ def test_annotations_carry_severity_place_and_remedy() -> None:
 def test_sarif_is_valid_and_names_rules_places_fingerprints_and_suppressions(tmp_path: Path) -> None:
     linted_report = shortened(linted(tmp_path, pool_yaml=UNTAINTED_POOL, broken_yaml="apiVersion: v1\nkind: Pod\nspec: [\n"), tmp_path)
     report = replace(linted_report, findings=(*linted_report.findings, placed("b", "a folder/ä#1.yaml", suppressed=ACCEPTED)))
-    told = json.loads(as_sarif(report, "0.1.0"))
+    printed = json.loads(as_sarif(report, "0.1.0"))
 
-    valid_sarif(told)
-    [run] = told["runs"]
+    valid_sarif(printed)
+    [run] = printed["runs"]
     rules = run["tool"]["driver"]["rules"]
     results = run["results"]
     assert all(rules[each["ruleIndex"]]["id"] == each["ruleId"] for each in results)
@@ -157,19 +157,19 @@ def test_sarif_of_nothing_and_of_a_rule_that_is_not_listed_is_valid_too() -> Non
         valid_sarif(json.loads(as_sarif(report, "0.1.0")))
 
 
-def test_details_in_json_list_what_is_undecided(tmp_path: Path) -> None:
+def test_details_in_json_list_undecided_findings(tmp_path: Path) -> None:
     report = linted(tmp_path, pool_yaml=WHOLE_POOL)
 
-    told = json.loads(as_json(report, details=True))
-    assert [each["rule"] for each in told["undecided"]] == [each.finding.rule for each in report.undecided] != []
-    assert told["summary"]["undecided"] == len(told["undecided"])
+    printed = json.loads(as_json(report, details=True))
+    assert [each["rule"] for each in printed["undecided"]] == [each.finding.rule for each in report.undecided] != []
+    assert printed["summary"]["undecided"] == len(printed["undecided"])
     assert "undecided" not in json.loads(as_json(report))
 
 
-def test_what_no_rule_looks_at_is_counted_by_kind(tmp_path: Path) -> None:
+def test_objects_that_no_rule_covers_are_counted_by_kind(tmp_path: Path) -> None:
     service = "apiVersion: v1\nkind: Service\nmetadata: {name: NAME}\nspec: {}\n"
     report = linted(tmp_path, a_yaml=service.replace("NAME", "a"), b_yaml=service.replace("NAME", "b"), pool_yaml=UNTAINTED_POOL)
 
     assert report.unjudged == {"Service": 2}
-    assert "no rule looks at: 2 Service." in as_text(report)
+    assert "no rule covers: 2 Service." in as_text(report)
     assert json.loads(as_json(report))["summary"]["unjudged"] == {"Service": 2}

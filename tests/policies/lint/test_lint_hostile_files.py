@@ -1,4 +1,4 @@
-"""Hostile files: each is told of, in bounded time and memory, and the files beside it are judged."""
+"""Hostile files: each is reported, within limits of time and memory, and the other files are judged."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def test_a_hostile_document_is_a_finding_and_the_rest_of_its_file_and_other_file
     assert {path for path, _, rule in found(report, tmp_path) if rule == TAINT_RULE} == {"hostile.yaml", "pool.yaml"}
 
 
-def test_a_file_of_100_mb_is_told_of_and_not_read_whole(tmp_path: Path) -> None:
+def test_a_file_of_100_mb_is_reported_and_not_read_completely(tmp_path: Path) -> None:
     with (tmp_path / "huge.yaml").open("wb") as file:
         file.write(HEAD)
         file.truncate(100 * 1024 * 1024)
     with (tmp_path / "data.json").open("wb") as file:
         file.truncate(100 * 1024 * 1024)
     (tmp_path / "pool.yaml").write_text(UNTAINTED_POOL)
-    # The limit is what holds: with more than 1 GiB the command would end in a MemoryError.
+    # With more than 1 GiB the command would end in a MemoryError.
     limited = "import resource; resource.setrlimit(resource.RLIMIT_AS, (2**30, 2**30)); from flexspot.infra.cli.app import main; main()"
     command = [sys.executable, "-c", limited, "lint", str(tmp_path), "--format", "github"]
     ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
@@ -51,11 +51,11 @@ def test_a_file_of_100_mb_is_told_of_and_not_read_whole(tmp_path: Path) -> None:
     assert "1 large files that name no Kubernetes object" in ended.stdout
 
 
-MORE = pytest.mark.nightly(held_by="test_a_file_of_very_many_things_is_read_in_bounded_time_and_memory")
+MORE = pytest.mark.nightly(held_by="test_a_large_file_is_read_in_bounded_time_and_memory")
 
 
 @pytest.mark.parametrize(
-    "text,told",
+    "text,problems",
     [
         ((HEAD + b"---\n") * (FILE_DOCUMENTS + 10), [f"it has over {FILE_DOCUMENTS} documents"]),
         (HEAD + b"---\n" * (5 * FILE_DOCUMENTS), [f"the file has over {4 * FILE_DOCUMENTS} lines that begin with ---"]),
@@ -68,13 +68,13 @@ MORE = pytest.mark.nightly(held_by="test_a_file_of_very_many_things_is_read_in_b
     ],
     ids=["documents", "separators", "separators alone", "empty lines", "comments", "blanks", "directives", "dashes"],
 )
-def test_a_file_of_very_many_things_is_read_in_bounded_time_and_memory(text: bytes, told: list[str]) -> None:
+def test_a_large_file_is_read_in_bounded_time_and_memory(text: bytes, problems: list[str]) -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    begun = time.process_time()
+    started = time.process_time()
     reading = file_reading.read_text("a.yaml", text)
 
-    assert [problem.message[: len(start)] for problem, start in zip(reading.problems, told, strict=True)] == told
-    assert time.process_time() - begun < 60
+    assert [problem.message[: len(start)] for problem, start in zip(reading.problems, problems, strict=True)] == problems
+    assert time.process_time() - started < 60
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 1024 * 1024
 
 
@@ -88,13 +88,13 @@ def test_the_values_of_a_files_documents_are_counted_together(monkeypatch: pytes
     assert len(reading.manifests) == 3
 
 
-def test_markdown_of_very_many_lines_is_read_too() -> None:
+def test_markdown_with_many_lines_is_read() -> None:
     reading = file_reading.read_text("a.md", b"```yaml\n```\n" * 200_000 + b"```yaml\n" + HEAD + b"```\n")
 
     assert [manifest.line for manifest in reading.manifests] == [400_002]
 
 
-def test_a_defect_of_the_reader_is_told_of_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_defect_of_the_reader_is_reported_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(_text: bytes) -> None:
         raise TypeError("hunter2")
 

@@ -1,4 +1,4 @@
-"""What the linter hands on to the rules: everything at once, whether that is all there is, and what is suppressed on the objects."""
+"""The linter's input to the rules: all objects together, whether the input is closed, and suppressions on objects."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def annotated(value: str, rule: str = TAINT_RULE) -> str:
     return UNTAINTED_POOL.replace("  name: gpu\n", f'  name: gpu\n  annotations:\n    flexspot.dev/ignore-{rule}: "{value}"\n')
 
 
-def test_what_another_file_may_hold_is_undecided_unless_the_input_is_closed(tmp_path: Path) -> None:
+def test_a_missing_class_is_undecided_unless_the_input_is_closed(tmp_path: Path) -> None:
     open_report = linted(tmp_path, pool_yaml=WHOLE_POOL)
     closed_report = linted(tmp_path, Configuration(closed=True))
     whole = linted(tmp_path, Configuration(closed=True), classes__class_yaml=NODE_CLASS.replace("NAME", "gpu"))
@@ -50,20 +50,20 @@ def test_a_suppression_on_the_object_is_reported_and_counted(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("value,rule", [("", TAINT_RULE), ("over; until=2020-01-01", TAINT_RULE), ("why", "gpu-pool-without-tain")])
-def test_a_suppression_that_does_not_count_is_a_finding_at_its_line(value: str, rule: str, tmp_path: Path) -> None:
+def test_an_invalid_suppression_is_a_finding_at_its_line(value: str, rule: str, tmp_path: Path) -> None:
     report = linted(tmp_path, pool_yaml=annotated(value, rule))
 
     assert [each.line for each in report.open if each.finding.rule == "suppression"] == [5]
     assert TAINT_RULE in rules(report)
 
 
-def test_suppressions_and_keys_of_what_no_rule_looks_at_are_checked_too(tmp_path: Path) -> None:
+def test_suppressions_and_keys_of_kinds_without_rules_are_checked(tmp_path: Path) -> None:
     crd = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {annotations: {flexspot.dev/ignore-x: why}}\n"
 
     assert rules(linted(tmp_path, crd_yaml=f"{crd}spec: {{a: 1, a: 2}}\n")) == {"suppression", "duplicate-key"}
 
 
-def test_a_broken_reader_of_objects_is_shown_although_it_decides_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broken_reader_of_objects_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(_source: object) -> NoReturn:
         raise TypeError("hunter2")
 
@@ -75,7 +75,7 @@ def test_a_broken_reader_of_objects_is_shown_although_it_decides_nothing(tmp_pat
         assert "hunter2" not in text
 
 
-def test_every_unknown_field_of_an_object_is_told_in_one_run(tmp_path: Path) -> None:
+def test_every_unknown_field_of_an_object_is_reported_in_one_run(tmp_path: Path) -> None:
     report = linted(tmp_path, pool_yaml=UNTAINTED_POOL.replace("  limits:\n", "  limit: 3\n  weigth: 1\n  limits:\n"))
 
     [each] = [each for each in report.open if each.finding.rule == "unknown-field"]

@@ -1,4 +1,4 @@
-"""The linter over the YAML of the projects that the lab is built from: nothing breaks it, and what it says of them is right."""
+"""The linter on the YAML of the projects that the lab uses: it does not fail, and all findings are right."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.engine
 
-# Each was looked up in the file: these write kueue.x-k8s.io/v1beta1, which v0.19 serves and calls deprecated.
+# Each was checked in its file: these use kueue.x-k8s.io/v1beta1, which v0.19 serves but marks as deprecated.
 REVIEWED = {
     ("kueue", "test/performance/e2e/jobs/prerequisites/resource-flavor.yaml", "deprecated-kueue-api"),
     ("kueue", "test/performance/e2e/podgroups/templates/resource-flavor.yaml", "deprecated-kueue-api"),
     ("kwok", "test/kwokctl/kueue-case.yaml", "deprecated-kueue-api"),
 }
 
-# Examples in Markdown that break what today's servers ask for; each was looked up in its file.
+# Examples in Markdown that today's servers would reject or warn about. Each was checked in its file.
 REVIEWED_IN_MARKDOWN = {
-    # `image` stands twice in one container of each of its four examples.
+    # `image` occurs twice in one container of each of its four examples.
     ("jobset", "keps/262-ConfigurableFailurePolicy/README.md", "duplicate-key"),
     # Images without a tag in examples.
     ("jobset", "keps/463-ElasticJobsets/README.md", "image-not-pinned"),
@@ -34,14 +34,14 @@ REVIEWED_IN_MARKDOWN = {
     ("jobset", "keps/672-serial-job-execution/README.md", "image-not-pinned"),
     # `spec.requirements` belongs below spec.template.spec.
     ("karpenter", "designs/capacity-reservations.md", "unknown-field"),
-    # A queue of a proposal, without namespaceSelector: Kueue would admit no namespace's work.
+    # A proposal's queue without namespaceSelector: Kueue would admit no work.
     ("kueue", "keps/2941-DRA/README.md", "queue-admits-no-namespace"),
     # A field that was never released.
     ("kueue", "keps/10765-workload-priority-class-defaulting/README.md", "unknown-field"),
     # v1beta1 and v1alpha2.
     ("kueue", "keps/3258-delayed-admission-check-retries/README.md", "deprecated-kueue-api"),
     ("kueue", "keps/83-workload-preemption/README.md", "deprecated-kueue-api"),
-    # A Job has no spec.priorityClassName; its pods have.
+    # A Job has no spec.priorityClassName; its pods have it.
     ("kueue", "keps/973-workload-priority/README.md", "unknown-field"),
 }
 
@@ -73,7 +73,7 @@ def test_every_finding_on_the_yaml_of_a_module_is_one_that_was_reviewed(module: 
 
 @pytest.mark.nightly(held_by="test_every_finding_on_the_yaml_of_a_module_is_one_that_was_reviewed")
 @pytest.mark.parametrize("module", MODULES)
-def test_so_is_every_finding_on_its_markdown_each_file_by_itself(module: str) -> None:
+def test_every_finding_on_the_markdown_of_a_module_is_one_that_was_reviewed(module: str) -> None:
     folder = module_folder(module, MODULES[module])
     reports = [lint([str(path)], Configuration()) for path in sorted(folder.rglob("*.md"))]
 

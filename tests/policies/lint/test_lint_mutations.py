@@ -1,4 +1,4 @@
-"""Mistakes in good manifests: nearly all are told of by the rule that is for them, none keeps lint from judging, the rest is named."""
+"""Mistakes in good manifests. Most are found by their rule, none prevents judging, and mutations.yaml lists the others."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CLOUDS = ("eks", "gke")
 
 @cache
 def good(cloud: str) -> dict[str, list[Any]]:
-    """The objects of each file."""
+    """Return the objects of each file."""
     return {f"{cloud}/{path.name}": list(yaml.safe_load_all(path.read_text())) for path in sorted((GOOD / cloud).glob("*.yaml"))}
 
 
@@ -37,7 +37,7 @@ def judged(folder: Path, files: dict[str, list[Any]]) -> LintReport:
 
 
 def change(objects: list[Any], of: str, values: dict[str, Any]) -> None:
-    """Sets each path of the object to its value; takes away what is None. ~1 stands for a / within a step."""
+    """Set each path of the object to its value, or remove it if the value is None. ~1 is a / within a step."""
     kind, name = of.split("/")
     [first, *_] = [each for each in objects if (each["kind"], each["metadata"]["name"]) == (kind, name)]
     for path, value in values.items():
@@ -69,17 +69,17 @@ def test_the_good_manifests_have_no_finding(cloud: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda each: each["mistake"].replace(" ", "-"))
-def test_a_mistake_is_told_of_by_the_rule_that_is_for_it(mutation: dict[str, Any], tmp_path: Path) -> None:
+def test_a_mistake_is_found_by_its_rule(mutation: dict[str, Any], tmp_path: Path) -> None:
     files = mutated(mutation)
     assert files != good(mutation["in"].split("/")[0])
     report = judged(tmp_path, files)
 
     assert [each for each in (*report.findings, *report.undecided) if is_defect(each.finding)] == []
-    told = {each.finding.rule for each in report.open}
-    assert mutation["found_by"] in told if mutation["found_by"] else told == set()
+    reported = {each.finding.rule for each in report.open}
+    assert mutation["found_by"] in reported if mutation["found_by"] else reported == set()
 
 
-def test_of_sixty_mistakes_and_more_at_least_fifty_five_in_sixty_are_found() -> None:
+def test_at_least_fifty_five_of_sixty_mistakes_are_found() -> None:
     found = [each for each in MUTATIONS if each["found_by"]]
 
     assert len(MUTATIONS) >= 60

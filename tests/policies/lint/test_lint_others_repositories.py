@@ -1,6 +1,7 @@
-"""What 29 public repositories were wrongly accused of, each in a shape of our own: sources that are no YAML yet, JSON one object after the
+"""False findings in 29 public repositories, each reproduced in a form of our own.
 
-other, pages that show a part of an object or of a cluster, and what is told once for each of several objects.
+Templates that are not YAML yet, consecutive JSON objects, excerpts of objects or clusters in pages, and findings that are reported once
+instead of for each of several objects.
 
 Seen on 2026-11-26 in kubernetes/kubernetes, kubeflow/spark-operator, awslabs/ai-on-eks, aws/karpenter-provider-aws and others.
 """
@@ -46,7 +47,7 @@ spec:
         "<% if gpus %>\n" + JOB + "<% end %>\n",
     ],
 )
-def test_what_somebody_has_still_to_fill_in_is_the_source_of_a_manifest(text: str, tmp_path: Path) -> None:
+def test_text_with_placeholders_is_a_template(text: str, tmp_path: Path) -> None:
     report = linted(tmp_path, job_yaml=text)
 
     assert rules(report) == set()
@@ -59,19 +60,17 @@ def test_what_somebody_has_still_to_fill_in_is_the_source_of_a_manifest(text: st
         JOB.replace("metadata: {name: train}", "metadata: {name: train"),
         JOB.replace("image: registry", "image: : registry"),
         JOB.replace("        - name: train", "\t- name: train"),
-        # A placeholder elsewhere excuses nothing.
+        # A placeholder elsewhere does not make it a template.
         "# {IMAGE} is the team's\n" + JOB.replace("image: registry", "image: : registry") + "# __END__\n",
     ],
 )
-def test_what_is_broken_is_no_source_of_a_manifest(text: str, tmp_path: Path) -> None:
+def test_broken_text_is_not_a_template(text: str, tmp_path: Path) -> None:
     assert rules(linted(tmp_path, job_yaml=text)) == {"unreadable-manifest"}
 
 
 @pytest.mark.parametrize("start,between,end", [("", "\n", ""), ("", "", ""), ("", "\n\n\n", ""), ("", "  ", ""), ("[", ",\n", "]")])
-def test_objects_of_json_are_judged_each_at_its_line_in_an_array_or_one_after_the_other(
-    start: str, between: str, end: str, tmp_path: Path
-) -> None:
-    """`kubectl create -f` takes both: its decoder reads one value after the other."""
+def test_json_objects_in_an_array_or_in_sequence_are_judged_at_their_lines(start: str, between: str, end: str, tmp_path: Path) -> None:
+    """`kubectl create -f` accepts both: its decoder reads one value after another."""
     pool = yaml.safe_load(UNTAINTED_POOL)
     texts = [json.dumps({**pool, "metadata": {"name": name}}) for name in ("one", "two")]
     report = linted(tmp_path, pools_json=f"{start}\n{between.join(texts)}\n{end}")
@@ -80,7 +79,7 @@ def test_objects_of_json_are_judged_each_at_its_line_in_an_array_or_one_after_th
     assert [line for _, line, rule in found(report, tmp_path) if rule == TAINT_RULE] == [2, 2 + between.count("\n")]
 
 
-def test_json_that_breaks_off_is_unreadable(tmp_path: Path) -> None:
+def test_truncated_json_is_unreadable(tmp_path: Path) -> None:
     whole = json.dumps({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"}})
 
     assert rules(linted(tmp_path, web_json=f"{whole}\n{whole[:-5]}")) == {"unreadable-manifest"}
@@ -97,7 +96,7 @@ ABSENT = {
 
 
 @pytest.mark.parametrize("rule", ABSENT)
-def test_a_page_proves_of_no_object_that_it_is_nowhere(rule: str, tmp_path: Path) -> None:
+def test_a_page_does_not_prove_that_an_object_is_missing(rule: str, tmp_path: Path) -> None:
     assert rule in rules(linted(tmp_path / "files", objects_yaml=ABSENT[rule]))
     assert rule not in rules(linted(tmp_path / "page", guide_md=f"```yaml\n{ABSENT[rule]}```\n"))
 
@@ -109,12 +108,12 @@ def test_a_page_proves_of_no_object_that_it_is_nowhere(rule: str, tmp_path: Path
         "{apiVersion: karpenter.sh/v1alpha5, kind: Provisioner, metadata: {name: gpu}, spec: {requirements: [" + OF_G5 + "]}}\n",
     ],
 )
-def test_a_page_shows_a_part_of_what_its_kind_cannot_be_without(shown: str, tmp_path: Path) -> None:
+def test_a_page_may_show_an_object_without_required_fields(shown: str, tmp_path: Path) -> None:
     assert rules(linted(tmp_path / "files", shown_yaml=shown)) != set()
     assert rules(linted(tmp_path / "page", guide_md=f"```yaml\n{shown}```\n")) == set()
 
 
-def test_a_class_that_a_page_shows_with_dots_is_not_held_to_be_nowhere(tmp_path: Path) -> None:
+def test_a_class_that_a_page_shows_with_dots_is_not_reported_as_missing(tmp_path: Path) -> None:
     dotted = "apiVersion: karpenter.k8s.aws/v1\nkind: EC2NodeClass\nmetadata: {name: gpu}\nspec:\n  role: nodes\n  ...\n"
     page = f"```yaml\n{dotted}---\n{WHOLE_POOL}---\n{OTHER_CLASS}```\n"
     report = linted(tmp_path, guide_md=page)
@@ -123,7 +122,7 @@ def test_a_class_that_a_page_shows_with_dots_is_not_held_to_be_nowhere(tmp_path:
     assert report.skipped[Skipped.EXAMPLE] == 1
 
 
-def test_a_namespace_without_a_quota_is_told_of_once(tmp_path: Path) -> None:
+def test_a_namespace_without_a_quota_is_reported_once(tmp_path: Path) -> None:
     quota = "apiVersion: v1\nkind: ResourceQuota\nmetadata: {name: other, namespace: other}\nspec: {hard: {requests.nvidia.com/gpu: 1}}\n"
     queues = [OTHER_QUEUE.replace("name: cpus", f"name: queue-{number}") for number in range(3)]
     job = JOB + "          resources: {limits: {nvidia.com/gpu: 1}}\n"

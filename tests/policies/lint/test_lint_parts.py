@@ -1,6 +1,6 @@
-"""What is a part of an object is not judged as the whole, wherever kustomize, a test or a page says so.
+"""A part of an object is not judged as a whole object, wherever kustomize, a test or a page marks it as a part.
 
-Shapes looked up on 2026-11-25: kubernetes-sigs/kustomize (examples/components, api/konfig/general.go: no kind is needed), kyverno/chainsaw
+Forms seen on 2026-11-25: kubernetes-sigs/kustomize (examples/components, api/konfig/general.go: no kind is needed), kyverno/chainsaw
 (testdata/e2e/examples/*/chainsaw-test.yaml), kudobuilder/kuttl (docs/testing/steps.md), karpenter.sh/docs/concepts/nodepools (fragments).
 """
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     ],
 )
 @pytest.mark.parametrize("name", ["kustomization_yaml", "kustomization_yml"])
-def test_a_patch_is_one_whatever_the_kustomization_says_of_itself(kustomization: str, name: str, tmp_path: Path) -> None:
+def test_a_patch_is_recognized_in_every_form_of_kustomization(kustomization: str, name: str, tmp_path: Path) -> None:
     report = linted(tmp_path, pool_yaml=UNTAINTED_POOL, **{name: kustomization})
 
     assert [each for each in found(report, tmp_path) if each[0] == "pool.yaml"] == []
@@ -60,13 +60,13 @@ def test_an_object_with_a_directive_of_a_strategic_merge_is_a_patch(mark: str, t
         *(("00-install.yaml", False), ("errors.yaml", False), ("asserter.yaml", False), ("01-pool.yaml", False), ("assert.json", False)),
     ],
 )
-def test_a_file_is_an_assertion_by_the_names_that_kuttl_and_chainsaw_give(name: str, is_one: bool) -> None:  # noqa: FBT001
+def test_assertion_files_are_recognized_by_the_names_of_kuttl_and_chainsaw(name: str, is_one: bool) -> None:  # noqa: FBT001
     assert is_assertion_file(f"tests/e2e/{name}") is is_one
 
 
 @pytest.mark.parametrize("operation", ["assert", "error", "patch", "delete"])
 @pytest.mark.parametrize("file", ["expected.yaml", "exp*.yaml", "../case/expected.yaml"])
-def test_what_a_test_of_chainsaw_compares_with_is_a_part(operation: str, file: str, tmp_path: Path) -> None:
+def test_files_that_a_chainsaw_test_compares_are_parts(operation: str, file: str, tmp_path: Path) -> None:
     test = (
         "apiVersion: chainsaw.kyverno.io/v1alpha1\nkind: Test\nmetadata: {name: pools}\nspec:\n  steps:\n    - try:\n"
         f"        - apply: {{file: pool.yaml}}\n        - {operation}: {{file: '{file}'}}\n"
@@ -78,7 +78,7 @@ def test_what_a_test_of_chainsaw_compares_with_is_a_part(operation: str, file: s
     assert report.skipped[Skipped.ASSERTION] == 1
 
 
-def test_a_page_that_shows_three_fields_of_a_pool_is_not_told_what_it_leaves_out(tmp_path: Path) -> None:
+def test_an_excerpt_in_a_page_has_no_findings_about_missing_fields(tmp_path: Path) -> None:
     for number, shown in enumerate(
         [
             "apiVersion: karpenter.sh/v1\nkind: NodePool\nspec:\n  limits: {nvidia.com/gpu: 8}\n",
@@ -95,14 +95,14 @@ def test_a_page_that_shows_a_whole_pool_is_judged(tmp_path: Path) -> None:
     assert TAINT_RULE in rules(linted(tmp_path, guide_md=f"```yaml\n{WHOLE_POOL}```\n"))
 
 
-def test_what_a_fragment_shows_wrong_is_told(tmp_path: Path) -> None:
+def test_an_error_in_a_fragment_is_reported(tmp_path: Path) -> None:
     quota = "apiVersion: v1\nkind: ResourceQuota\nspec: {hard: {limits.nvidia.com/gpu: 8}}\n"
 
     assert rules(linted(tmp_path, guide_md=f"```yaml\n{quota}```\n")) == {"quota-key-never-enforced"}
 
 
-def test_a_class_that_a_template_makes_is_not_held_to_be_nowhere(tmp_path: Path) -> None:
-    """As in charts that bring their own NodePools: aws-samples/karpenter-blueprints and others put the class beside them (2026-11-25)."""
+def test_a_class_in_a_template_is_not_reported_as_missing(tmp_path: Path) -> None:
+    """As in charts with their own NodePools: aws-samples/karpenter-blueprints and others put the class next to them (2026-11-25)."""
     template = "apiVersion: karpenter.k8s.aws/v1\nkind: EC2NodeClass\nmetadata:\n  name: {{ .Values.name }}\nspec: {}\n"
     other = "apiVersion: karpenter.k8s.aws/v1\nkind: EC2NodeClass\nmetadata: {name: cpu}\nspec: {role: nodes}\n"
     without = linted(tmp_path / "without", pool_yaml=WHOLE_POOL, other_yaml=other)

@@ -1,4 +1,4 @@
-"""The line that a finding points to: that of the field it speaks of, as far as the field is written."""
+"""The line that a finding points to: that of its field, or of the nearest existing parent."""
 
 from __future__ import annotations
 
@@ -52,16 +52,16 @@ def line(at: str = "", message: str = "", text: bytes = TEXT, path: str = "a.yam
         ("spec.template.spec.containers[1].resources.limits", "", 24),
         ("spec.template.spec.containers[7]", "", 19),
         ("spec.template.spec.tolerations", "", 14),
-        ("", "spec.template.spec.tolerations holds nothing", 14),
+        ("", "spec.template.spec.tolerations is empty", 14),
         ("", "spec.template.spec: container train requests too much", 22),
         ("", "spec.template.spec: container sidecar is idle", 20),
         ("", "spec.template.spec: container fetch is idle", 18),
-        ("", "spec.template.spec: container nobody is idle", 14),
+        ("", "spec.template.spec: container absent is idle", 14),
         ("metadata.labels", "spec.template.spec is no matter", 10),
         ("status.unknown", "spec.template is", 13),
     ],
 )
-def test_a_finding_points_to_as_much_of_its_field_as_is_written(at: str, message: str, expected: int) -> None:
+def test_a_finding_points_to_its_field_or_the_nearest_existing_parent(at: str, message: str, expected: int) -> None:
     assert line(at, message) == expected
 
 
@@ -71,7 +71,7 @@ def test_lines_in_markdown_and_after_other_documents_are_those_of_the_file() -> 
     assert line("spec", text=text, path="a.md") == 5 + 12
 
 
-def test_a_file_that_changed_since_it_was_read_does_no_harm() -> None:
+def test_a_finding_in_a_changed_file_points_to_the_line_of_its_object() -> None:
     manifest = read_text("a.yaml", TEXT).manifests[-1]
 
     assert Places(lambda _: b"a: [").line(manifest, "spec", "") == manifest.line

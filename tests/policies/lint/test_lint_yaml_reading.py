@@ -1,4 +1,4 @@
-"""YAML as the linter reads it: the values that Kubernetes' tools see, duplicate keys told, bounds kept."""
+"""YAML as the linter reads it: the values that Kubernetes' tools see, duplicate keys, and limits."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flexspot.policies.lint.yaml_reading import DEPTH, DUPLICATES_TOLD, FILLED_LATER, NODES, DocumentRefusedError, documents_in
+from flexspot.policies.lint.yaml_reading import DEPTH, FILLED_LATER, MAX_REPORTED_DUPLICATES, NODES, DocumentRefusedError, documents_in
 
 
 def value_of(text: str | bytes) -> Any:
@@ -48,7 +48,7 @@ def value_of(text: str | bytes) -> Any:
         ("1.2.3", "1.2.3"),
     ],
 )
-def test_a_scalar_is_what_json_would_have(written: str, value: Any) -> None:
+def test_a_scalar_has_the_value_that_json_would_have(written: str, value: Any) -> None:
     read = value_of(f"a: {written}\n")["a"]
 
     assert (read, type(read)) == (value, type(value))
@@ -62,14 +62,14 @@ json_values = st.recursive(
 
 
 @given(st.dictionaries(st.text("abcdefgh", min_size=1), json_values, min_size=1, max_size=5))
-def test_what_is_dumped_is_read_again(value: dict[str, Any]) -> None:
+def test_dumped_values_are_read_back(value: dict[str, Any]) -> None:
     text = yaml.dump(value, allow_unicode=True, Dumper=yaml.CSafeDumper)
 
     if not set("{$%<@[") & set(text):
         assert value_of(text) == value
 
 
-def test_a_duplicate_key_is_told_with_both_lines_and_the_last_one_counts() -> None:
+def test_a_duplicate_key_is_reported_with_both_lines_and_the_last_value_counts() -> None:
     [document] = documents_in(b"---\nspec:\n  limits: {gpu: 8}\n  taints: []\n  limits: {gpu: 80}\n")
 
     assert [(each.key, each.first_line, each.line) for each in document.duplicates] == [("limits", 3, 5)]
@@ -80,10 +80,10 @@ def test_a_duplicate_key_is_told_with_both_lines_and_the_last_one_counts() -> No
     "text,count",
     [
         (b'{a: 1, "a": 2, \'a\': 3, "\\x61": 4}', 3),
-        (b"a: 1\n" * 1000, DUPLICATES_TOLD),
+        (b"a: 1\n" * 1000, MAX_REPORTED_DUPLICATES),
         (b"- {a: 1}\n- {a: 1, b: {a: 2}}\n", 0),
     ],
-    ids=["however it is spelled", "at most so many", "in two mappings"],
+    ids=["however it is spelled", "at most the maximum", "in two mappings"],
 )
 def test_duplicates_are_those_of_one_mapping(text: bytes, count: int) -> None:
     [document] = documents_in(text)
@@ -91,14 +91,14 @@ def test_duplicates_are_those_of_one_mapping(text: bytes, count: int) -> None:
     assert len(document.duplicates) == count
 
 
-def test_merges_yield_to_what_is_written_and_to_the_first_of_several() -> None:
+def test_written_keys_and_earlier_mappings_take_precedence_in_merges() -> None:
     text = "base: &base {a: 1, b: 1}\nother: &other {b: 2, c: 2}\nuses: {<<: [*base, *other], a: 3}\ntext: {'<<': x}\n"
 
     assert value_of(text)["uses"] == {"a": 3, "b": 1, "c": 2}
     assert value_of(text)["text"] == {"<<": "x"}
 
 
-def test_what_a_template_fills_in_is_not_known() -> None:
+def test_placeholders_of_templates_are_unknown_values() -> None:
     text = "gpus: ${GPUS}\nname: '{{ .Values.name }}'\nplain: $HOME {x}\n"
 
     assert value_of(text) == {"gpus": FILLED_LATER, "name": FILLED_LATER, "plain": "$HOME {x}"}
@@ -111,7 +111,7 @@ def test_what_a_template_fills_in_is_not_known() -> None:
         *("us-docker.pkg.dev/<project>/train:1", "'%{ if gpus }8%{ endif }'", "'%s'", "name-%d", "'%(gpus)s'", "'@gpus@'", "'[[ .gpus ]]'"),
     ],
 )
-def test_what_nobody_has_filled_in_yet_is_not_known(written: str) -> None:
+def test_a_placeholder_is_an_unknown_value(written: str) -> None:
     assert value_of(f"a: {written}\n") == {"a": FILLED_LATER}
 
 
@@ -122,13 +122,13 @@ def test_what_nobody_has_filled_in_yet_is_not_known(written: str) -> None:
         *("'<b>bold</b> text'", "'sum($labels.gpu)'", "'python -m train --n=%d gpus'", "image@sha256:abc"),
     ],
 )
-def test_what_looks_a_little_like_it_is_what_it_says(written: str) -> None:
+def test_text_that_resembles_a_placeholder_keeps_its_value(written: str) -> None:
     expected = yaml.safe_load(written)
 
     assert value_of(f"a: {written}\n") == {"a": FILLED_LATER if expected in {"{{", "[[a]]"} else expected}
 
 
-def test_an_unquoted_template_is_refused_as_one() -> None:
+def test_an_unquoted_template_is_refused_as_a_template() -> None:
     with pytest.raises(DocumentRefusedError) as refused:
         documents_in(b"replicas: {{ .Values.replicas }}\n")
 
@@ -163,12 +163,12 @@ def bomb(levels: int) -> bytes:
     ],
     ids=lambda each: str(each)[:24],
 )
-def test_hostile_text_is_refused_in_a_moment_with_a_reason(text: bytes, reason: str) -> None:
-    begun = time.process_time()
+def test_hostile_text_is_refused_quickly_with_a_reason(text: bytes, reason: str) -> None:
+    started = time.process_time()
     with pytest.raises(DocumentRefusedError, match=reason):
         documents_in(text)
 
-    assert time.process_time() - begun < 10
+    assert time.process_time() - started < 10
 
 
 def test_a_refusal_names_the_line_and_quotes_nothing() -> None:
@@ -187,6 +187,6 @@ def test_nesting_and_aliases_within_bounds_are_read() -> None:
 
 
 @given(st.binary(max_size=200) | st.text("abc:-[]{}&*!|>'\"#%@`, \n\t?<~0.{$", max_size=60).map(str.encode))
-def test_no_bytes_end_in_anything_but_documents_or_a_refusal(text: bytes) -> None:
+def test_any_bytes_give_documents_or_a_refusal(text: bytes) -> None:
     with suppress(DocumentRefusedError):
         documents_in(text)

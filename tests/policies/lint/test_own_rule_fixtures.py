@@ -1,4 +1,4 @@
-"""`flexspot rules test`: own rules on the fixtures that say what each must get."""
+"""`flexspot rules test`: own rules on fixtures whose names give the expected verdicts."""
 
 from __future__ import annotations
 
@@ -36,25 +36,25 @@ def test_fixtures_that_are_right_pass(tmp_path: Path) -> None:
     assert tried(tmp_path) == (0, "1 rules, 3 objects as their files say, 0 problems.\n")
 
 
-def test_an_object_that_gets_another_verdict_is_told_with_its_place(tmp_path: Path) -> None:
+def test_an_object_that_gets_another_verdict_is_reported_with_its_place(tmp_path: Path) -> None:
     configured(tmp_path, ONE_RULE)
     fixtures(tmp_path, passes_one=WRONG, fails_one=RIGHT)
 
-    code, told = tried(tmp_path)
+    code, output = tried(tmp_path)
 
     assert code == 1
-    assert "passes_one.yaml:1: image-of-our-registry fails, and the file says passes. a container's image is not of" in told
-    assert "fails_one.yaml:1: image-of-our-registry passes, and the file says fails." in told
+    assert "passes_one.yaml:1: image-of-our-registry fails, and the file says passes. a container's image is not of" in output
+    assert "fails_one.yaml:1: image-of-our-registry passes, and the file says fails." in output
 
 
 def test_a_rule_without_fixtures_is_not_tested(tmp_path: Path) -> None:
     configured(tmp_path, RULES)
     fixtures(tmp_path, passes_one=RIGHT, fails_one=WRONG)
 
-    code, told = tried(tmp_path)
+    code, output = tried(tmp_path)
 
     assert code == 1
-    assert "quota-is-small: there is no object in flexspot-rules/quota-is-small/passes_*.yaml" in told
+    assert "quota-is-small: there is no object in flexspot-rules/quota-is-small/passes_*.yaml" in output
 
 
 def test_without_own_rules_it_is_bad_usage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -68,7 +68,7 @@ def test_without_own_rules_it_is_bad_usage(tmp_path: Path, monkeypatch: pytest.M
     assert problems == ["no flexspot-lint.yaml here or above has own rules.", "flexspot-lint.yaml has no own rules."]
 
 
-def test_what_keeps_a_fixture_from_being_read_is_told_with_its_place(tmp_path: Path) -> None:
+def test_an_unreadable_fixture_is_reported_with_its_place(tmp_path: Path) -> None:
     configured(tmp_path, ONE_RULE)
     fixtures(tmp_path, passes_one=RIGHT, fails_one=WRONG)
     folder = tmp_path / "flexspot-rules" / "image-of-our-registry"
@@ -76,16 +76,16 @@ def test_what_keeps_a_fixture_from_being_read_is_told_with_its_place(tmp_path: P
     (folder / "fails_link.yaml").symlink_to(tmp_path / "nowhere")
     (folder / "passes_broken.yaml").write_text("apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a\nspec: {}\n")
 
-    code, told = tried(tmp_path)
+    code, output = tried(tmp_path)
 
     assert code == 1
-    assert f"{folder}/passes_folder.yaml:1: it cannot be opened: Is a directory" in told
-    assert f"{folder}/fails_link.yaml:1: it cannot be opened: No such file" in told
-    assert f"{folder}/passes_broken.yaml:" in told
-    assert "1 rules, 2 objects as their files say, 3 problems." in told
+    assert f"{folder}/passes_folder.yaml:1: it cannot be opened: Is a directory" in output
+    assert f"{folder}/fails_link.yaml:1: it cannot be opened: No such file" in output
+    assert f"{folder}/passes_broken.yaml:" in output
+    assert "1 rules, 2 objects as their files say, 3 problems." in output
 
 
-def test_a_rule_that_is_off_is_tested_all_the_same(tmp_path: Path) -> None:
+def test_a_disabled_rule_is_tested(tmp_path: Path) -> None:
     configured(tmp_path, ONE_RULE.replace("level: mandatory", "level: disabled"))
     fixtures(tmp_path, passes_one=RIGHT, fails_one=WRONG)
 

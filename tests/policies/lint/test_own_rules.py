@@ -1,4 +1,4 @@
-"""An organisation's own rules: how they are written, what they say of objects, and of values that are not known yet."""
+"""An organisation's own rules: their syntax, and their verdicts, also with values that are not known yet."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def verdict(configuration: Configuration, manifest: dict[str, Any], rule: str = 
 
 
 def with_variable(value: Any) -> dict[str, Any]:
-    """A container that passes, with a variable that no expression reads."""
+    """Return a Deployment that passes, whose container has a variable that no expression reads."""
     manifest = deployment("registry.acme.com/web:1")
     manifest["spec"]["template"]["spec"]["containers"][0]["env"] = [{"name": "A", "value": value}]
     return manifest
@@ -46,22 +46,22 @@ def with_variable(value: Any) -> dict[str, Any]:
         (deployment("registry.acme.com/web:1"), Verdict.PASS),
         (deployment("docker.io/nginx:1", namespace="kube-system"), Verdict.NOT_APPLICABLE),
         ({**deployment("docker.io/nginx:1"), "kind": "StatefulSet"}, Verdict.NOT_APPLICABLE),
-        # Of another group: the kind is Volcano's.
+        # Another group: Volcano's kind.
         ({**deployment("docker.io/nginx:1"), "apiVersion": "batch.volcano.sh/v1", "kind": "Job"}, Verdict.NOT_APPLICABLE),
         ({**deployment("docker.io/nginx:1"), "apiVersion": "batch/v1", "kind": "Job"}, Verdict.FAIL),
         (deployment(UNKNOWN), Verdict.UNKNOWN),
         (deployment("docker.io/nginx:1", namespace=UNKNOWN), Verdict.UNKNOWN),
-        # What no expression reads may be unknown.
+        # Values that no expression reads may be unknown.
         (deployment("docker.io/nginx:1", labels={"release": UNKNOWN}), Verdict.FAIL),
         (deployment("registry.acme.com/web:1", uid=UNKNOWN), Verdict.PASS),
         (with_variable(UNKNOWN), Verdict.PASS),
     ],
 )
-def test_an_own_rule_judges_what_it_says_it_is_about(manifest: dict[str, Any], wanted: Verdict, tmp_path: Path) -> None:
+def test_an_own_rule_judges_objects_of_its_kinds_that_meet_its_condition(manifest: dict[str, Any], wanted: Verdict, tmp_path: Path) -> None:
     assert verdict(configured(tmp_path, RULES), manifest)[0] is wanted
 
 
-def test_a_check_that_fails_on_an_object_refuses_it_as_the_api_server_does(tmp_path: Path) -> None:
+def test_an_object_on_which_the_check_cannot_be_evaluated_fails(tmp_path: Path) -> None:
     manifest = deployment("a")
     del manifest["spec"]["template"]["spec"]["containers"][0]["image"]
 
@@ -84,7 +84,7 @@ def test_quantities_are_compared_as_quantities(tmp_path: Path) -> None:
     assert [of("999"), of("1k"), of("1Ki"), of("2e3")] == [Verdict.PASS, Verdict.PASS, Verdict.FAIL, Verdict.FAIL]
 
 
-def test_lint_tells_of_own_rules_like_of_any(tmp_path: Path) -> None:
+def test_lint_reports_own_rules_like_other_rules(tmp_path: Path) -> None:
     configuration = configured(tmp_path, RULES)
     accepted = deployment("docker.io/b:1", name="b", annotations={"flexspot.dev/ignore-image-of-our-registry": "moves in May"})
     files = {"a_yaml": yaml.safe_dump(deployment("docker.io/a:1")), "b_yaml": yaml.safe_dump(accepted)}
@@ -105,7 +105,7 @@ def test_lint_tells_of_own_rules_like_of_any(tmp_path: Path) -> None:
     assert not [each for each in report.open if each.finding.rule == "suppression"]
 
 
-def test_levels_suppressions_and_paths_take_own_rules(tmp_path: Path) -> None:
+def test_levels_suppressions_and_paths_apply_to_own_rules(tmp_path: Path) -> None:
     more = "flexspot: {image-of-our-registry: {level: advisory, locked: true}}\n"
     more += "paths: [{match: [old/*], rules: {image-of-our-registry: disabled}}]\n"
     manifest = yaml.safe_dump(deployment("docker.io/a:1", annotations={"flexspot.dev/ignore-image-of-our-registry": "no"}))
@@ -125,7 +125,7 @@ def test_levels_suppressions_and_paths_take_own_rules(tmp_path: Path) -> None:
         ("object.metadata.name == 'web'", {"owner": UNKNOWN}, Verdict.PASS),
     ],
 )
-def test_what_an_expression_may_read_of_an_unknown_value_is_undecided(check: str, labels: Any, wanted: Verdict, tmp_path: Path) -> None:
+def test_an_expression_that_may_read_an_unknown_value_is_undecided(check: str, labels: Any, wanted: Verdict, tmp_path: Path) -> None:
     rules = [{"name": "labelled", "kinds": ["Deployment"], "check": check, "message": "m"}]
     configuration = configured(tmp_path, yaml.safe_dump({"own-rules": rules}))
 
@@ -136,7 +136,7 @@ ENTRY = {"name": "a", "kinds": ["Job"], "check": "true", "message": "m"}
 
 
 @pytest.mark.parametrize(
-    "entry,told",
+    "entry,message",
     [
         ({"check": "object.spec."}, "own-rules.0.check: it is not a CEL expression"),
         ({"check": "objct.spec == 1"}, "undeclared reference to 'objct"),
@@ -153,15 +153,15 @@ ENTRY = {"name": "a", "kinds": ["Job"], "check": "true", "message": "m"}
         ("a", "own-rules.0: must be a mapping with name, kinds, check, message"),
     ],
 )
-def test_what_is_wrong_with_a_rule_is_told_where_it_stands(entry: Any, told: str) -> None:
+def test_an_error_in_a_rule_is_reported_with_its_place(entry: Any, message: str) -> None:
     problems: list[str] = []
     changed = {key: value for key, value in {**ENTRY, **entry}.items() if value is not None} if isinstance(entry, dict) else entry
     read_own_rules([changed], ["fractional-gpu", "FLX001"], problems)
 
-    assert any(told in each for each in problems), problems
+    assert any(message in each for each in problems), problems
 
 
-def test_who_has_not_the_evaluator_is_told_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_evaluator_the_message_names_the_extra_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     real = builtins.__import__
 
     def without(name: str, *rest: Any, **more: Any) -> Any:
@@ -176,7 +176,7 @@ def test_who_has_not_the_evaluator_is_told_what_to_install(monkeypatch: pytest.M
     assert problems == ["own-rules.0.check: the CEL evaluator is not installed: install flexspot with its extra, flexspot[own-rules]"]
 
 
-def test_a_baseline_tells_own_rules_apart(tmp_path: Path) -> None:
+def test_a_baseline_distinguishes_own_rules(tmp_path: Path) -> None:
     def rules(*names: str) -> str:
         return yaml.safe_dump({"own-rules": [{"name": each, "kinds": ["Deployment"], "check": "false", "message": each} for each in names]})
 
@@ -189,7 +189,7 @@ def test_a_baseline_tells_own_rules_apart(tmp_path: Path) -> None:
     assert {each.finding.rule for each in after.open} == {"first"}
 
 
-def test_two_own_rules_of_one_code_are_refused(tmp_path: Path) -> None:
+def test_two_own_rules_with_the_same_code_are_refused(tmp_path: Path) -> None:
     rules = [{**ENTRY, "name": each, "code": "ACME1"} for each in ("a", "b")]
 
     with pytest.raises(ExplainedError) as raised:
@@ -198,7 +198,7 @@ def test_two_own_rules_of_one_code_are_refused(tmp_path: Path) -> None:
     assert raised.value.evidence == ("own-rules.1.code: ACME1 is already taken",)
 
 
-def test_an_own_rule_without_a_code_is_selected_by_that_of_its_name(tmp_path: Path) -> None:
+def test_an_own_rule_without_a_code_is_selected_by_a_code_from_its_name(tmp_path: Path) -> None:
     configuration = configured(tmp_path, RULES)
 
     assert selected(["own-*"], configuration.known_rules) == {"quota-is-small"}
@@ -222,7 +222,7 @@ def secret(**data: Any) -> dict[str, Any]:
         ("object.stringData[object.stringData.password] == 'a'", {"password": "hunter2"}),
     ],
 )
-def test_no_message_quotes_what_is_in_a_secret(check: str, data: dict[str, Any], tmp_path: Path) -> None:
+def test_no_message_quotes_the_contents_of_a_secret(check: str, data: dict[str, Any], tmp_path: Path) -> None:
     _, message = verdict(checking(tmp_path, check), secret(**data), "checked")
 
     assert "hunter2" not in message
@@ -250,25 +250,25 @@ def test_numbers_beyond_64_bits_are_judged_as_the_api_server_reads_them(number: 
         "[1, 2].sum() == 3",
     ],
 )
-def test_the_least_the_most_and_the_sum_are_of_whatever_a_list_holds(check: str, tmp_path: Path) -> None:
+def test_min_max_and_sum_work_for_lists_of_any_type(check: str, tmp_path: Path) -> None:
     manifest = {**deployment("a"), "spec": {"list": [1.0, 2.5]}}
 
     assert verdict(checking(tmp_path, check, "Deployment"), manifest, "checked") == (Verdict.PASS, "")
 
 
-def test_formats_describe_own_rules_and_refer_to_no_page_of_theirs(tmp_path: Path) -> None:
+def test_formats_describe_own_rules_without_a_page(tmp_path: Path) -> None:
     configuration = configured(tmp_path, f"pages: https://git.acme.com/flexspot\n{ONE_RULE}")
     report = linted(tmp_path, configuration, a_yaml=yaml.safe_dump(WRONG))
 
-    told = json.loads(as_sarif(report, "1", configuration))
+    sarif = json.loads(as_sarif(report, "1", configuration))
 
-    [run] = told["runs"]
+    [run] = sarif["runs"]
     rules = {each["id"]: each for each in run["tool"]["driver"]["rules"]}
     [result] = [each for each in run["results"] if each["ruleId"] == "image-of-our-registry"]
     assert run["tool"]["driver"]["rules"][result["ruleIndex"]]["id"] == "image-of-our-registry"
     assert "helpUri" not in rules["image-of-our-registry"]
     assert "Reference" not in rules["image-of-our-registry"]["help"]["markdown"]
     assert rules["image-not-pinned"]["help"]["markdown"].endswith("Reference: https://git.acme.com/flexspot/docs/rules/image-not-pinned.md")
-    valid_sarif(told)
+    valid_sarif(sarif)
     [case] = [each for each in as_junit(report).split("<testcase") if "ACME001" in each]
     assert "See " not in case

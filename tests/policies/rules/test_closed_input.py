@@ -1,4 +1,4 @@
-"""What the queues' rules hold against an object only where the input is said to be complete."""
+"""Violations that queue rules report only if the input is declared complete."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BORROWS = {"borrowWithinCohort": {"policy": "LowerPriority"}}
 
 
 def verdict(rule: str, *manifests: Manifest, closed: bool, settings: Settings = DEFAULTS) -> Verdict:
-    """The verdict on the first object."""
+    """Return the verdict about the first object."""
     return found(*manifests, closed=closed, settings=settings, rule=rule)[0].verdict
 
 
@@ -36,12 +36,12 @@ def verdict(rule: str, *manifests: Manifest, closed: bool, settings: Settings = 
     ],
     ids=lambda each: each if isinstance(each, str) else "",
 )
-def test_what_is_nowhere_is_held_against_an_object_only_in_a_closed_input(rule: str, manifests: list[Manifest]) -> None:
+def test_a_missing_object_is_a_violation_only_in_a_closed_input(rule: str, manifests: list[Manifest]) -> None:
     assert verdict(rule, *manifests, closed=False) is Verdict.UNKNOWN
     assert verdict(rule, *manifests, closed=True) is Verdict.FAIL
 
 
-def test_a_queue_name_that_nothing_declares_is_told_in_a_closed_input() -> None:
+def test_an_undeclared_queue_is_reported_in_a_closed_input() -> None:
     queued = job(labels={"kueue.x-k8s.io/queue-name": "gpus"})
 
     assert verdict("work-in-missing-queue", queued, closed=False) is Verdict.NOT_APPLICABLE
@@ -49,7 +49,7 @@ def test_a_queue_name_that_nothing_declares_is_told_in_a_closed_input() -> None:
     assert verdict("work-in-missing-queue", queued, kueue("LocalQueue", "gpus", clusterQueue="a"), closed=True) is Verdict.PASS
 
 
-def test_an_autoscaler_of_ones_own_needs_the_definition_of_its_requests() -> None:
+def test_a_custom_autoscaler_needs_the_definition_of_provisioning_requests() -> None:
     objects = [check("dws"), asks("check-capacity.autoscaling.x-k8s.io")]
 
     assert verdict("dws-check-without-provisioner", *objects, closed=False) is Verdict.PASS
@@ -57,11 +57,11 @@ def test_an_autoscaler_of_ones_own_needs_the_definition_of_its_requests() -> Non
     assert verdict("dws-check-without-provisioner", *objects, DEFINITION, closed=True) is Verdict.PASS
 
 
-def test_gke_brings_the_definition_itself() -> None:
+def test_gke_provides_the_definition_itself() -> None:
     assert verdict("dws-check-without-provisioner", check("dws"), asks("queued-provisioning.gke.io"), closed=True) is Verdict.PASS
 
 
-def test_a_configuration_that_nobody_gave_is_not_taken_for_the_default() -> None:
+def test_a_configuration_that_is_not_in_the_input_does_not_count_as_the_default() -> None:
     weighted = kueue("ClusterQueue", "a", cohortName="acme", fairSharing={"weight": "2"})
 
     assert verdict("fair-sharing-inert", weighted, closed=True) is Verdict.UNKNOWN
@@ -75,7 +75,7 @@ def gke_pool(name: str, machine: str) -> Manifest:
 WEB = {"nodeSelector": {"topology.kubernetes.io/zone": "us-central1-a"}, "containers": [{"name": "web"}]}
 
 
-def test_gke_taints_no_pool_of_gpus_where_no_other_nodes_are() -> None:
+def test_gke_does_not_taint_gpu_pools_of_a_cluster_without_other_nodes() -> None:
     """docs.cloud.google.com/kubernetes-engine/docs/how-to/gpus, "Create a GPU node pool" (2026-11-25)."""
     web = manifest("apps/v1", "Deployment", {"template": {"spec": WEB}}, name="web")
     gpus, plain = gke_pool("gpus", "g2-standard-8"), gke_pool("plain", "n2-standard-8")
@@ -85,7 +85,7 @@ def test_gke_taints_no_pool_of_gpus_where_no_other_nodes_are() -> None:
     assert verdict("gpu-node-without-gpu-request", web, gpus, plain, closed=True) is Verdict.NOT_APPLICABLE
 
 
-def test_a_maximum_that_somebody_set_goes_before_what_the_nodes_have() -> None:
+def test_a_configured_maximum_takes_precedence_over_the_nodes() -> None:
     def broken(most: int | None = None) -> bool:
         rule = "gpu-container-above-maximum"
         settings = DEFAULTS if most is None else Settings(values={rule: {"most-gpus": most}})

@@ -1,1 +1,1 @@
-"""The rules that can be told of one object, as the API server's own: ValidatingAdmissionPolicies in CEL beside the rules in Python."""
+"""Rules that can judge a single object, as ValidatingAdmissionPolicies of the API server: CEL that corresponds to the rules in Python."""

@@ -1,4 +1,4 @@
-"""What people with a team's rights may not do to what is another team's, rule by rule, in CEL."""
+"""Rules against changes to what belongs to other teams, by people with a team's rights, in CEL."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from flexspot.policies.admission.form import (
     Boundary,
     Guarantee,
     boundary,
+    explain,
     for_each,
     for_pods,
     of_namespace,
     of_pods,
     problem_if,
-    told,
 )
 from flexspot.policies.admission.pod_boundaries import DEVICES, PLACED, POD_SECURITY, SIZE, TOLERATIONS, grace_of_pods
 from flexspot.policies.admission.pods import ASKS, JOB_AT
@@ -34,7 +34,7 @@ _LABELS = mapping_at("object", "metadata", "labels")
 _POD_LABELS = mapping_at("p.template", "metadata", "labels")
 _IS_UPDATE = "(request.operation == 'UPDATE')"
 
-# A controller's reference makes Kueue take the object for a part of work that is admitted already, and the garbage collector for another's.
+# With a controller's reference Kueue treats the object as a part of admitted work, and the garbage collector as a dependent.
 _CONTROLLED = f"{list_at('object', 'metadata', 'ownerReferences')}.filter(o, o.?controller.orValue(false))"
 _CONTROLLED_BEFORE = f"{list_at('oldObject', 'metadata', 'ownerReferences')}.exists(b, b.uid == o.uid)"
 OWNERS = boundary(
@@ -50,7 +50,7 @@ OWNERS = boundary(
     ),
 )
 
-# With a finalizer of its own a deleted Job keeps its pods, and its queue has forgotten it.
+# A deleted Job with its own finalizer keeps its pods, but its queue no longer counts it.
 _KEPT = "f in ['foregroundDeletion']"
 _BEFORE = f"({_IS_UPDATE} && f in {list_at('oldObject', 'metadata', 'finalizers')})"
 FINALIZERS = boundary(
@@ -109,7 +109,7 @@ def _priorities(guarantee: Guarantee) -> Boundary:
 
 
 PREBUILT = ("kueue.x-k8s.io/prebuilt-workload-name", "kueue.x-k8s.io/pod-group-name", "kueue.x-k8s.io/managed")
-"""Labels by which Kueue would take work for some that it has admitted, or for pods that it has looked at."""
+"""Labels with which Kueue would treat work as admitted already, or pods as checked already."""
 
 LABELS = boundary(
     "label-of-kueues-own",
@@ -180,7 +180,7 @@ def _projects(by_namespace: Mapping[str, tuple[str, ...]]) -> Iterator[str]:
 
 
 def boundaries(guarantee: Guarantee) -> Iterator[Boundary]:
-    """The rules of what comes and changes."""
+    """Yield the rules about objects that are created or updated."""
     yield from (
         OWNERS,
         FINALIZERS,
@@ -198,9 +198,9 @@ def boundaries(guarantee: Guarantee) -> Iterator[Boundary]:
     )
 
 
-_ASKS_FOR_GPUS = f"{POD_SETS}.exists(p, {ASKS})"
+_REQUESTS_GPUS = f"{POD_SETS}.exists(p, {ASKS})"
 _NAMED = first_of(("variables.queue == ''", text("not there")), otherwise="variables.queue")
-_NONE = "there is none; ask who runs the platform"
+_NONE = "there is none; ask the platform's operators"
 
 
 def _joined(queues: str) -> str:
@@ -208,12 +208,12 @@ def _joined(queues: str) -> str:
 
 
 def queues_of_work(guarantee: Guarantee) -> Iterator[Boundary]:
-    """The two rules: that there is such a queue, and that it is for work of this sort.
+    """Yield two rules: the queue must exist, and it must be for this kind of work.
 
-    A set of jobs with GPUs in some of its pods alone is work with GPUs: its others get machines without any by the queue's first flavor.
+    A JobSet in which only some pods have GPUs is work with GPUs. Its other pods get machines without GPUs by the queue's first flavor.
     """
     with_gpus, without = of_namespace(guarantee.queues), of_namespace(guarantee.cpu_queues)
-    suitable = f"({_ASKS_FOR_GPUS} ? {with_gpus} : {without})"
+    suitable = f"({_REQUESTS_GPUS} ? {with_gpus} : {without})"
     known = either(f"variables.queue in {with_gpus}", f"variables.queue in {without}")
     yield boundary(
         "work-past-the-queue",
@@ -221,7 +221,7 @@ def queues_of_work(guarantee: Guarantee) -> Iterator[Boundary]:
         problem_if(
             every(
                 IS_QUEUED_KIND,
-                either(f"variables.queue != '' && !({known})", f"variables.queue == '' && {_ASKS_FOR_GPUS}"),
+                either(f"variables.queue != '' && !({known})", f"variables.queue == '' && {_REQUESTS_GPUS}"),
             ),
             f"label {QUEUE_LABEL} is {{name}}, which is no queue of this namespace: it would run past the queues, or wait for ever",
             "name one of these: {queues}",
@@ -233,7 +233,7 @@ def queues_of_work(guarantee: Guarantee) -> Iterator[Boundary]:
         "work-in-the-wrong-queue",
         "work without GPUs is in a queue of machines without GPUs, and no other work is",
         problem_if(
-            every(IS_QUEUED_KIND, _ASKS_FOR_GPUS, f"variables.queue in {without}"),
+            every(IS_QUEUED_KIND, _REQUESTS_GPUS, f"variables.queue in {without}"),
             f"label {QUEUE_LABEL} is {{name}}, whose machines have no GPUs: it would wait for ever",
             f"write {QUEUE_LABEL}: {{queues}}",
             name=_NAMED,
@@ -242,7 +242,7 @@ def queues_of_work(guarantee: Guarantee) -> Iterator[Boundary]:
         problem_if(
             every(
                 IS_QUEUED_KIND,
-                f"!({_ASKS_FOR_GPUS})",
+                f"!({_REQUESTS_GPUS})",
                 either(f"variables.queue in {with_gpus}", f"variables.queue == '' && size({without}) > 0"),
             ),
             f"no container has a limit on {' or '.join(RESOURCES)}, and label {QUEUE_LABEL} is {{name}}, which is for work with GPUs",
@@ -258,7 +258,7 @@ _WRITTEN = f"int({optional('p', 'job', _FIELD)}.orValue(0))"
 _CLASS = first_of((f"{PRIORITY} != ''", PRIORITY), otherwise=QUEUE_PRIORITY)
 _MISSING = f"{{at}}.{_FIELD} is not there: the work might never end, and keeps its GPUs"
 
-# A set makes a failed Job anew, and with it its deadline, if none of its rules says otherwise; the first that fits decides.
+# A JobSet recreates a failed Job with a new deadline, unless a rule forbids it. The first rule that matches decides.
 _RULES = list_at("object", "spec", "failurePolicy", "rules")
 _REASONS = list_at("r", "onJobFailureReasons")
 _ENDS = every(
@@ -276,22 +276,22 @@ _BEGINS_AGAIN = every(
 
 
 def deadlines(guarantee: Guarantee) -> Boundary:
-    """That each Job of queued work with GPUs has a deadline of its class's limit or less.
+    """Return the rule that each Job of queued work with GPUs needs a deadline within its class's limit.
 
-    Kueue's own limit (its label max-exec-time-seconds) counts all admissions together, so that work which others preempt would lose time
-    that it never had; a Job's deadline counts from each admission on.
+    Kueue's own limit (its label max-exec-time-seconds) adds up all admissions, so preempted work would lose time that it never had. A Job's
+    deadline restarts with each admission.
     """
     seconds = {name: most or 0 for name, most in guarantee.queued.items()}
-    # Of no class: the longest of any, or none if one of them has none.
+    # Without a class: the longest limit of any class, or none if a class has no limit.
     any_class = 0 if 0 in seconds.values() else max(seconds.values(), default=0)
     limits = ", ".join(f"{text(name)}: {most}" for name, most in seconds.items())
     most = f"{{{limits}}}[?({_CLASS})].orValue({any_class})"
     named = first_of((f"({_CLASS}) == ''", text("its class")), otherwise=f"'class ' + ({_CLASS})")
     missing = first_of(
-        (f"{most} > 0", told(_MISSING, f"write {_FIELD}: {{most}}, or less", at=JOB_AT, most=most)),
-        otherwise=told(_MISSING, f"write {_FIELD} with the seconds that it may run at most", at=JOB_AT),
+        (f"{most} > 0", explain(_MISSING, f"write {_FIELD}: {{most}}, or less", at=JOB_AT, most=most)),
+        otherwise=explain(_MISSING, f"write {_FIELD} with the seconds that it may run at most", at=JOB_AT),
     )
-    long = told(
+    long = explain(
         f"{{at}}.{_FIELD} is {{seconds}}, and {{named}} allows {{most}}",
         "write {most} or less; longer work saves checkpoints and is submitted again",
         at=JOB_AT,

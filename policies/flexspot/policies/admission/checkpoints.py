@@ -1,8 +1,9 @@
-"""Where pods write checkpoints, and whether that outlives them, in CEL: see flexspot.policies.rules.storage.
+"""Checkpoint places of pods, and whether they outlive the pods, in CEL. See flexspot.policies.rules.storage.
 
-What CEL may cost is limited, to 1,000,000 for an expression or variable and 10,000,000 for a policy (k8s.io/apiserver v0.36.1,
-pkg/apis/cel/config.go), and a policy that costs more is passed over without a word. So a path is held against each mount of its container
-once and no mount against another, and one variable does so for a few containers. tests/lab/test_admission_cost.py asks an API server.
+The cost of CEL is limited to 1,000,000 for an expression or variable and 10,000,000 for a policy (k8s.io/apiserver v0.36.1,
+pkg/apis/cel/config.go). A policy above that is skipped silently. So each path is compared once with each mount of its container, mounts are
+not compared with each other, and each variable does so for a few containers. tests/lab/test_admission_cost.py measures the cost on an API
+server.
 """
 
 from __future__ import annotations
@@ -35,18 +36,18 @@ if TYPE_CHECKING:
 
 
 PLACES = "checkpointPlaces"
-"""The variable with a list for each pod set of GPU work: how it loses checkpoints, in the rule's words; an empty one where it does not."""
+"""Name of the variable with a list for each pod set of GPU work: the reason why it loses checkpoints, in the rule's words, or nothing."""
 
 _AT_ONCE, _FURTHER_AT_ONCE = 4, 16
-"""Containers whose paths one variable looks for among their mounts: what one expression may cost, at a hundred paths and sixty mounts.
+"""Containers whose paths a single variable compares with their mounts, within the cost limit for a hundred paths and sixty mounts.
 
-Of more than FEW_PLACES containers each is smaller, or the API server takes no object so large.
+With more than FEW_PLACES containers each is smaller, because the API server limits the size of objects.
 """
 
 
 def checkpoint_variables(parameters: Parameters) -> Iterator[tuple[str, str]]:
-    """The variable PLACES, after those that it needs. They need `gpuWork` and `places`."""
-    # Of the pod's volumes those that end with it or with its node, and their names.
+    """Yield the variable PLACES after its dependencies. They need the variables `gpuWork` and `places`."""
+    # The pod's volumes that end with it or its node, and their names.
     ending = let(
         "ending",
         f"{list_at('p.pod', 'volumes')}.filter(v, {either(*(condition for condition, _ in _SORTS))})",
@@ -77,7 +78,7 @@ def checkpoint_variables(parameters: Parameters) -> Iterator[tuple[str, str]]:
         yield name, f"variables.{previous}.map(p, {_pod_set('p.containers', losing)})"
         previous = name
 
-    yield PLACES, f"variables.{previous}.map(p, (size(p.losing) > 0 ? [p.losing[0]] : []).map(c, {_TOLD}))"
+    yield PLACES, f"variables.{previous}.map(p, (size(p.losing) > 0 ? [p.losing[0]] : []).map(c, {_REASON}))"
 
 
 def _pod_set(containers: str, losing: str) -> str:
@@ -85,13 +86,13 @@ def _pod_set(containers: str, losing: str) -> str:
     return f"{{{kept}, 'containers': dyn({containers}), 'losing': dyn({losing})}}"
 
 
-# A volume of no sort is an emptyDir.
+# A volume without a sort is an emptyDir.
 _SORTS = (
     (either("has(v.emptyDir)", "v.all(k, k == 'name')"), ("emptyDir", "pod")),
     ("has(v.ephemeral)", ("ephemeral", "pod")),
     ("has(v.hostPath)", ("hostPath", "node")),
 )
-"""How volumes that end are told from others, and of which sort they are and what they end with."""
+"""Conditions of volumes that end with the pod or its node, each with the sort of volume and what it ends with."""
 
 _IN_VOLUME = first_of(
     *((condition, sentence(IN_VOLUME, volume=text_at("v", "name"), sort=text(sort), end=text(end))) for condition, (sort, end) in _SORTS)
@@ -99,12 +100,12 @@ _IN_VOLUME = first_of(
 
 
 def _pair(first: str, second: str) -> str:
-    """A list of two texts. The API server, unlike other evaluators, takes none of which it knows one's type and not the other's."""
+    """Return a list of two strings. Unlike other evaluators, the API server rejects a list in which it knows only one element's type."""
     return f"[dyn({first}), dyn({second})]"
 
 
 def _given(parameters: Parameters) -> str:
-    """Arguments and variables of CONTAINER that name a place for checkpoints: what each is called, and its path with a slash at its end."""
+    """Return CEL for arguments and variables of CONTAINER that name a checkpoint place: the name, and its path with a slash at the end."""
     spelled = texts(dict.fromkeys(re.sub(r"[-_]", "", name.rpartition(".")[2]).lower() for name in parameters.texts("names")))
 
     def is_spelled(name: str) -> str:
@@ -116,7 +117,7 @@ def _given(parameters: Parameters) -> str:
     def pair(name: str, path: str) -> str:
         return _pair(name, _WITH_SLASH.replace("PATH", path))
 
-    # Most arguments are none of these: so their names alone are made, and all else of those that are.
+    # Few arguments match, so only names are computed for all of them, and the rest only for matches.
     name = "a[j].split('=')[0]"
     value = "a[j].contains('=') ? a[j].substring(a[j].indexOf('=') + 1) : j + 1 < size(a) ? a[j + 1] : ''"
     named = f"{all_places('a')}.filter(j, j < size(a) && a[j].startsWith('-') && {is_spelled(name)})"
@@ -135,11 +136,11 @@ _ENDS = f"{text_at('m', 'name')} in p.names"
 
 
 def _deepest(below: str) -> str:
-    """How long the longest of these paths is that lie above `path`; 0 where none does."""
+    """Return CEL for the length of the longest of these paths above `path`. 0 if there is none."""
     return f"([0] + {below}.map(b, path.startsWith(b) ? size(b) : 0)).max()"
 
 
-# Of the mounts above a path the nearest decides, and without one the container's own file system, which ends with it.
+# The nearest mount above a path decides. Without one it is the container's own file system, which ends with the container.
 _IS_LOST = let(
     "path",
     "g[1]",
@@ -160,5 +161,5 @@ _BY_MOUNT = sentence(
 )
 _PATH_ENDS = let("path", "g[1]", first_of((f"{_deepest('c.ending')} > 0", _volume_of(_MOUNT)), otherwise=text(IN_CONTAINER)))
 _BY_NAME = sentence(LOST, place=sentence(NAMED, where="p.where", name="g[0]", container="c.name"), ends=_PATH_ENDS)
-_TOLD = first_of(("size(c.said) > 0", _BY_MOUNT), otherwise=let("g", f"c.given.filter(g, {_IS_LOST})[0]", _BY_NAME))
-"""How the container `c` of `p` loses checkpoints, the first way that there is."""
+_REASON = first_of(("size(c.said) > 0", _BY_MOUNT), otherwise=let("g", f"c.given.filter(g, {_IS_LOST})[0]", _BY_NAME))
+"""CEL for the first reason why the container `c` of `p` loses checkpoints."""

@@ -1,4 +1,4 @@
-"""A rule's form in CEL, and the variables that forms share. Name, code and words are the rule's own."""
+"""The CEL form of a rule, and variables that forms share. Name, code and messages are those of the rule."""
 
 from __future__ import annotations
 
@@ -36,29 +36,31 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Form:
-    """`problems` makes, of the rule's parameters, CEL for a list of what is wrong with `object`, each a text that `told` makes.
-
-    It is empty for an object that keeps the rule, and may use `request`, `namespaceObject` and the variables of this module.
-    `kinds` names the rule's parameter that lists the kinds it is about; empty where all that match are meant.
-    """
+    """A rule in CEL."""
 
     rule: Rule
     matches: tuple[ObjectKind, ...]
+    """Kinds of objects that it judges."""
     problems: Callable[[Parameters], str]
+    """Writes, with the rule's parameters, CEL for a list of problems of `object`, each a text by `explain`. Empty if the object passes.
+
+    It may use `request`, `namespaceObject` and the variables of this module.
+    """
     kinds: str = ""
+    """Name of the rule's parameter that lists its kinds. Empty: all of `matches`."""
 
     def matched(self, parameters: Parameters) -> tuple[ObjectKind, ...]:
-        """The kinds that the rule is about."""
+        """Return the kinds that the rule judges."""
         return tuple(each for each in self.matches if not self.kinds or each.kind in parameters.texts(self.kinds))
 
 
-def told(message: str, remedy: str, **parts: str) -> str:
-    """CEL for one problem in the words of the rule: sentences with fields in braces, and CEL for what goes there."""
+def explain(message: str, remedy: str, **parts: str) -> str:
+    """Return CEL for one problem. `message` and `remedy` have fields in braces, which are replaced by `parts`, CEL expressions."""
     return sentence(f"{message}. To fix it: {remedy}", **parts)
 
 
 def of_each(pods: str, problem: str) -> str:
-    """The problems of a list of pod sets: `problem` is CEL for the one of the pod set `p`, an empty text where there is none."""
+    """Return CEL for the problems of a list of pod sets. `problem` is CEL for the problem of the pod set `p`, or an empty string."""
     return f"{pods}.map(p, {problem}).filter(s, s != {text('')})"
 
 
@@ -68,7 +70,7 @@ _SHARED: Mapping[str, str] = {
     "places": PLACES,
     "furtherPlaces": FURTHER_PLACES,
     "podSets": pod_sets(),
-    # What serves the nodes themselves is no work.
+    # Pods that serve the nodes themselves are not work.
     "work": f"{POD_SETS}.filter(p, !({SERVES_NODES}))",
     "gpuWork": f"{WORK}.filter(p, {ASKS})",
     **dict(checkpoint_variables(checkpoint_on_ephemeral_volume.defaults())),
@@ -84,9 +86,9 @@ _USED = re.compile(r"\bvariables\.(\w+)")
 
 
 def used_by(expressions: Iterable[str], facts: Mapping[str, str], checkpoints: Parameters | None = None) -> list[tuple[str, str]]:
-    """The shared variables that expressions need, each after those that it needs itself; `facts` is one of them.
+    """Return the shared variables that expressions need, in order of their dependencies. `facts` is one of them.
 
-    `checkpoints` are the parameters of the rule that looks where checkpoints are written. Default: as shipped.
+    `checkpoints` are the parameters of the rule about checkpoint places. Default: as shipped.
     """
     shared = {**_SHARED, "facts": mapping(facts), **(dict(checkpoint_variables(checkpoints)) if checkpoints else {})}
     names: set[str] = set()
@@ -99,9 +101,9 @@ def used_by(expressions: Iterable[str], facts: Mapping[str, str], checkpoints: P
 
 
 def accepted(rule: str) -> str:
-    """Whether somebody wrote on the object, or on a pod template of it, why it may break a rule, and until no day that is past.
+    """Return CEL that is true if an annotation of the object or its pod templates accepts a violation, with a reason and no expired date.
 
-    There is no clock in CEL: the day is the one on which the object is made, which the API server has written into it by then.
+    CEL has no clock, so the date is compared with the object's creation, which the API server has set by then.
     """
     key = text(PREFIX + rule)
     today = text_at("object", "metadata", "creationTimestamp")
@@ -115,11 +117,14 @@ def accepted(rule: str) -> str:
 _NAME = text_at("object", "metadata", "name")
 _FULL = f"object.kind + '/' + request.namespace + '/' + {_NAME}"
 _SPELLINGS = (f"object.apiVersion + '/' + {_FULL}", _FULL, f"object.kind + '/' + {_NAME}", _NAME)
-"""How an object may be called where it is suppressed: see flexspot.policies.values.finding.ConfiguredSuppression."""
+"""Names by which a suppression may refer to the object: see flexspot.policies.values.finding.ConfiguredSuppression."""
 
 
 def accepted_in_settings(suppressions: Iterable[ConfiguredSuppression]) -> str:
-    """Whether the settings suppress a rule for the object, and until no day that is past; `suppressions` are the rule's own."""
+    """Return CEL that is true if the settings suppress a rule for the object, without an expired date.
+
+    `suppressions` are those of the rule.
+    """
     today = text_at("object", "metadata", "creationTimestamp")
     return either(
         *(
@@ -136,94 +141,97 @@ _SIGN = re.compile(r"(\[[^\]]+\]|[*?])")
 
 
 def _pattern(objects: str) -> str:
-    """As fnmatch takes it, in the regular expressions of CEL."""
+    """Return a pattern of fnmatch as a regular expression of CEL."""
     made = {"*": ".*", "?": "."}
-    # Of what is split at a group every other part is what the group took.
+    # Splitting at a group returns the matches of the group as every second part.
     parts = enumerate(_SIGN.split(objects))
     return f"^(?:{''.join(made.get(part, part.replace('[!', '[^', 1)) if place % 2 else re.escape(part) for place, part in parts)})$"
 
 
 QUEUED_KINDS = ("Job", "JobSet", "CronJob")
-"""Kinds that queues admit (flexspot.capacity.plan.kueue_configuration.FRAMEWORKS), and what makes them."""
+"""Kinds that queues admit (flexspot.capacity.plan.kueue_configuration.FRAMEWORKS), and kinds that create these."""
 
 _WITHOUT_GPUS = ("DaemonSet", "PodTemplate")
 
 UNQUEUED_KINDS = tuple(dict.fromkeys(kind for _, kind in KINDS if kind not in (*QUEUED_KINDS, *_WITHOUT_GPUS)))
-"""Kinds that queues do not admit, those of operators included: their GPUs are the part of a team's that is for services.
+"""Kinds that queues do not admit, including those of operators. Their GPUs count to the team's share for services.
 
-A DaemonSet is refused itself, and a PodTemplate makes no pods.
+Excludes DaemonSets, which are refused, and PodTemplates, which create no pods.
 """
 
 IS_QUEUED_KIND, IS_UNQUEUED_KIND = (f"object.kind in {texts(kinds)}" for kinds in (QUEUED_KINDS, UNQUEUED_KINDS))
 
 PRIORITY = text_at("p.pod", "priorityClassName")
-"""The PriorityClass of the pods of `p`; empty where there is none."""
+"""PriorityClass of the pods of `p`. Empty if there is none."""
 
 QUEUE_PRIORITY = entry("variables.queueLabels", text(QUEUE_PRIORITY_LABEL))
-"""The object's place in its queue, by a class; empty where there is none."""
+"""Class of the object's priority in its queue. Empty if there is none."""
 
 
 @dataclass(frozen=True)
 class Guarantee:
-    """What the rules go by.
-
-    The names of the queues of each team's namespace, `queues` of GPUs and `cpu_queues` of work without any, the PriorityClasses of queued
-    work, each with the longest run in seconds (None: its class has no limit), those of other work, and the longest grace period in seconds;
-    `projects` are those of the namespaces whose work may name no other.
-    """
+    """Facts of a plan that the rules of a team's guarantee use."""
 
     queues: Mapping[str, tuple[str, ...]]
+    """Names of the GPU queues of each team's namespace."""
     cpu_queues: Mapping[str, tuple[str, ...]]
+    """Names of the queues for work without GPUs of each team's namespace."""
     queued: Mapping[str, int | None]
+    """PriorityClasses of queued work, with the longest run in seconds. None: no limit."""
     unqueued: tuple[str, ...]
+    """PriorityClasses of other work."""
     longest_grace: int
+    """Longest grace period in seconds."""
     facts: Mapping[str, str]
     projects: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    """Projects of each namespace. Its work must not name others."""
 
     @property
     def namespaces(self) -> tuple[str, ...]:
-        """Teams' namespaces."""
+        """Namespaces of teams."""
         return tuple(sorted(self.queues))
 
 
 @dataclass(frozen=True)
 class Boundary:
-    """One rule: `problems` is CEL for a list of what is wrong, each a whole text; `title` is told where that cannot be said."""
+    """One rule of the guarantee."""
 
     name: str
     title: str
+    """Text that is shown if the problem cannot be evaluated."""
     problems: str
+    """CEL for a list of problems, each a complete text."""
 
 
 def boundary(name: str, title: str, *lists: str) -> Boundary:
-    """A rule of which each of `lists` is CEL for a part of what is wrong."""
+    """Return a rule. Each of `lists` is CEL for some of its problems."""
     return Boundary(name, title, " + ".join(lists))
 
 
 def problem_if(condition: str, message: str, remedy: str, /, **parts: str) -> str:
-    """A list with a problem, as `told` words it, where a condition holds."""
-    return f"(({condition}) ? [{told(message, remedy, **parts)}] : [])"
+    """Return CEL for a list with the problem, worded by `explain`, if the condition is true."""
+    return f"(({condition}) ? [{explain(message, remedy, **parts)}] : [])"
 
 
 def for_each(listed: str, element: str, message: str, remedy: str, /, **parts: str) -> str:
-    """A problem of each element of a list, under its name in the parts."""
-    return f"{listed}.map({element}, {told(message, remedy, **parts)})"
+    """Return CEL for a problem of each element of a list. `parts` may use the element's name."""
+    return f"{listed}.map({element}, {explain(message, remedy, **parts)})"
 
 
 def of_pods(condition: str, message: str, remedy: str, /, **parts: str) -> str:
-    """A problem of each pod set `p` for which a condition holds; `where` is the path to it."""
-    return for_pods(condition, told(message, remedy, where="p.where", **parts))
+    """Return CEL for a problem of each pod set `p` that meets a condition. `where` is the path to it."""
+    return for_pods(condition, explain(message, remedy, where="p.where", **parts))
 
 
 def for_pods(condition: str, problem: str) -> str:
-    """A problem in CEL of each pod set `p` for which a condition holds."""
+    """Return CEL for a problem, itself CEL, of each pod set `p` that meets a condition."""
     return f"{POD_SETS}.filter(p, {condition}).map(p, {problem})"
 
 
 def of_namespace(named: Mapping[str, Iterable[str]]) -> str:
-    """Those of the names that are of the namespace that is asked about.
+    """Return CEL for the names of the request's namespace.
 
-    A literal in the order of the names: a mapping, of which the facts are one, has none, and what is told must not change by itself.
+    A literal in the order of the names. The facts are a map, which has no order, but messages must not change between evaluations.
     """
     by_namespace = ", ".join(f"{text(namespace)}: {texts(sorted(names))}" for namespace, names in sorted(named.items()))
     return f"{{{by_namespace}}}[?request.namespace].orValue([])"

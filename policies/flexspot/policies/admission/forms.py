@@ -1,7 +1,7 @@
-"""The rules' forms in CEL: what containers ask for, what holds in a namespace, which capacity is chosen, how work bears interruptions.
+"""CEL forms of rules: requests of containers, objects of a namespace, choice of capacity, and handling of interruptions.
 
-A rule has none if it is about objects that only the platform's program creates, if it compares objects with one another, or if the API
-server or Kueue already sees to it.
+A rule has no form if it is about objects that only the platform's program creates, if it compares objects with each other, or if the API
+server or Kueue already checks it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from flexspot.policies.admission.cel import (
     texts,
 )
 from flexspot.policies.admission.checkpoints import PLACES
-from flexspot.policies.admission.form import GPU_WORK, POD_SETS, WORK, Form, of_each, told
+from flexspot.policies.admission.form import GPU_WORK, POD_SETS, WORK, Form, explain, of_each
 from flexspot.policies.admission.pods import ASKS, JOB_AT, MATCHED, PLACED_BY, containers_where, queued_metadata, unbacked
 from flexspot.policies.admission.scheduling_options import (
     FLEX_START,
@@ -108,11 +108,12 @@ if TYPE_CHECKING:
 
 _UNBACKED = " + ".join(
     containers_where(
-        unbacked(each), told(UNBACKED_TEXT, gpu_container_without_limit.remediation, where="p.where", container="NAME", resource=text(each))
+        unbacked(each),
+        explain(UNBACKED_TEXT, gpu_container_without_limit.remediation, where="p.where", container="NAME", resource=text(each)),
     )
     for each in RESOURCES
 )
-_IDLE = told(IDLE, IDLE_REMEDY, where="p.where", by="by")
+_IDLE = explain(IDLE, IDLE_REMEDY, where="p.where", by="by")
 _PLACED = let("by", PLACED_BY, first_of((f"by != '' && !({ASKS})", _IDLE)))
 
 GPU_CONTAINER_WITHOUT_LIMIT = Form(
@@ -122,7 +123,7 @@ GPU_CONTAINER_WITHOUT_LIMIT = Form(
 )
 
 
-# Of gpu-container-above-maximum: its parameter is what the largest node of the pods' class has.
+# gpu-container-above-maximum: its parameter is the GPUs of the largest node of the pods' class.
 
 _OF_CLASS = f"variables.facts[?({text(MOST_GPUS + '.')} + {text_at('p.pod', 'priorityClassName')})]"
 _OF_PLATFORM = f"{_OF_CLASS}.or(variables.facts[?{text(MOST_GPUS)}])"
@@ -133,7 +134,7 @@ def _above(resource: str) -> str:
     count = as_text(f"{limit}.value()")
     return containers_where(
         every(f"{limit}.hasValue()", f"isQuantity({count})", f"{amount(count)}.compareTo(quantity(most)) > 0"),
-        told(ABOVE, ABOVE_REMEDY, where="p.where", container="NAME", count=count, resource=text(resource), most="most"),
+        explain(ABOVE, ABOVE_REMEDY, where="p.where", container="NAME", count=count, resource=text(resource), most="most"),
     )
 
 
@@ -154,7 +155,7 @@ GPU_CONTAINER_ABOVE_MAXIMUM = Form(
 
 
 _IMAGE = text_at("CONTAINER", "image")
-# A colon before the last slash is that of a registry's port.
+# A colon before the last slash belongs to a registry's port.
 _LAST = f"{_IMAGE}.substring({_IMAGE}.lastIndexOf('/') + 1)"
 _TAG = f"{_LAST}.substring({_LAST}.indexOf(':') + 1)"
 _TAGGED = f"{_LAST}.contains(':')"
@@ -169,7 +170,7 @@ def _unpinned(parameters: Parameters) -> str:
         *(f"!{_IMAGE}.startsWith({text(each)})" for each in parameters.texts("allowed-registries")),
         either(f"!{_TAGGED}", f"{_TAG} in {texts(parameters.texts('moving-tags'))}"),
     )
-    found = containers_where(moving, told(UNPINNED, image_not_pinned.remediation, where="p.where", container="NAME", how=_HOW))
+    found = containers_where(moving, explain(UNPINNED, image_not_pinned.remediation, where="p.where", container="NAME", how=_HOW))
     return of_each(GPU_WORK, let("moving", found, first_of(("size(moving) > 0", "moving[0]"))))
 
 
@@ -180,11 +181,11 @@ def _of(section: str) -> str:
     effect = text(GIVES if section.startswith("default") else REFUSES)
     at = f"('spec.limits[' + string(i) + {text(f'].{section}[')} + '\"' + k + '\"]')"
     device = either(*(f"k.startsWith({text(each)})" for each in GPU_PREFIXES))
-    # The first key alone: what follows from one follows from all.
+    # Only the first key is reported, because all keys have the same effect.
     return (
         f"{places(list_at('object', 'spec', 'limits'))}"
         f".filter(i, {optional('object.spec.limits[i]', section)}.orValue({{}}).exists(k, {device}))"
-        f".map(i, object.spec.limits[i].{section}.filter(k, {device}).map(k, {told(GPU_KEY, GPU_KEY_REMEDY, at=at, effect=effect)})[0])"
+        f".map(i, object.spec.limits[i].{section}.filter(k, {device}).map(k, {explain(GPU_KEY, GPU_KEY_REMEDY, at=at, effect=effect)})[0])"
     )
 
 
@@ -195,16 +196,16 @@ GPU_KEY_IN_LIMIT_RANGE = Form(
 
 _RESOURCE = f"(k.startsWith({text(LIMITS)}) ? k.substring({len(LIMITS)}) : k)"
 _UNCOUNTED = every(f"!k.startsWith({text(REQUESTS)})", either(*(f"{_RESOURCE}.startsWith({text(each)})" for each in QUOTA_DEVICES)))
-_TOLD = told(UNCOUNTED, UNCOUNTED_REMEDY, at="('spec.hard[\"' + k + '\"]')", resource=_RESOURCE)
+_UNCOUNTED_PROBLEM = explain(UNCOUNTED, UNCOUNTED_REMEDY, at="('spec.hard[\"' + k + '\"]')", resource=_RESOURCE)
 
 QUOTA_KEY_NEVER_ENFORCED = Form(
     quota_key_never_enforced,
     (ObjectKind("", "ResourceQuota", "resourcequotas"),),
-    lambda _: f"{mapping_at('object', 'spec', 'hard')}.filter(k, {_UNCOUNTED}).map(k, {_TOLD})",
+    lambda _: f"{mapping_at('object', 'spec', 'hard')}.filter(k, {_UNCOUNTED}).map(k, {_UNCOUNTED_PROBLEM})",
 )
 
 
-# The rule compute-class-with-extra-selector in CEL, of pods alone: flavors are the platform's own.
+# compute-class-with-extra-selector, only for pods: the platform itself creates the flavors.
 
 _LABEL = text(COMPUTE_CLASS_LABEL)
 _CLASS_SELECTOR = mapping_at("p.pod", "nodeSelector")
@@ -216,7 +217,7 @@ def _demands(key: str) -> str:
     return every(f"{text_at('e', 'key')} == {key}", f"{text_at('e', 'operator')} in ['In', 'Exists']")
 
 
-# A name is a list of one text, or of none: the last expression decides, as in the rule.
+# A name is a list with one string or none. The last expression decides, as in the rule.
 _VALUE = f"(size({_VALUES}) > 0 ? [e.values[0]] : [])"
 _DEMANDED = f"{TERMS}.map(t, {_EXPRESSIONS}.filter(e, {_demands(_LABEL)}).map(e, {_VALUE})).filter(l, size(l) > 0)"
 _LAST_DEMANDED = "demanded[size(demanded) - 1]"
@@ -229,11 +230,11 @@ _VIA_NAME = f"w.filter(x, x.startsWith({text(_VIA_LABEL)})).map(x, x.substring({
 
 
 def _problem(parameters: Parameters, name: str, where: str, *more: str) -> str:
-    """The problem of one selection; `more` are further conditions under which it has the label `k`."""
+    """Return CEL for the problem of one selection. `more` are further conditions under which it has the label `k`."""
     has = either(f"k in {_CLASS_SELECTOR}", f"{TERMS}.exists(t, {_EXPRESSIONS}.exists(e, {_demands('k')}))", *more)
     extra = f"{texts(sorted(parameters.texts('labels')))}.filter(k, {has})"
     broken = every("size(name) > 0", "size(extra) > 0", f"!(name[0] in {texts(parameters.texts('built-in-classes'))})")
-    words = told(EXTRA, EXTRA_REMEDY, where=where, label=_LABEL, name="name[0]", extra="extra[0]")
+    words = explain(EXTRA, EXTRA_REMEDY, where=where, label=_LABEL, name="name[0]", extra="extra[0]")
     return let("name", name, let("extra", extra, first_of((broken, words))))
 
 
@@ -252,7 +253,7 @@ def _extra_selectors(parameters: Parameters) -> str:
 COMPUTE_CLASS_WITH_EXTRA_SELECTOR = Form(compute_class_with_extra_selector, MATCHED, _extra_selectors)
 
 
-# The rule flex-job-over-seven-days in CEL, of pods alone: requests and classes are the platform's own.
+# flex-job-over-seven-days, only for pods: the platform itself creates the requests and classes.
 
 _LABELS = {FLEX_START_LABEL: "true", PROVISIONING_LABEL: "flex-start"}
 
@@ -267,7 +268,7 @@ _BY_FLAVOR = f"variables.ways.filter(w, w[1] != '' && ({OPEN}) && ({_NAMES})).ma
 _BY_POOL = f"variables.ways.filter(w, {text(FLEX_START)} in w && ({LANDS})).map(w, {sentence(ON_FLEX, pool='w[0]')})"
 _NAMED = first_of(("variables.queue == ''", _ITSELF), otherwise=_BY_FLAVOR)
 _FLEX = first_of((ASKS, f"({_NAMED}) + {_BY_POOL}"), otherwise="[]")
-"""What shows that `p` runs on flex-start nodes, each a text; none where nothing does for certain."""
+"""CEL for the reasons why `p` certainly runs on flex-start nodes, as strings."""
 
 _IGNORES = (
     f"{list_at('p', 'job', 'podFailurePolicy', 'rules')}.exists(r, {text_at('r', 'action')} == 'Ignore'"
@@ -275,8 +276,8 @@ _IGNORES = (
 )
 
 
-def _asked(at: str, *steps: str) -> str:
-    """The field with its path, in a list; an empty one where nothing is written."""
+def _limit_at(at: str, *steps: str) -> str:
+    """Return CEL for a list with the field's path and value. Empty if the field is not set."""
     field = optional(*steps)
     return f"({field}.hasValue() ? [[{at}, {as_text(field + '.value()')}]] : [])"
 
@@ -299,22 +300,22 @@ _SELECTED = f"({text(SELECTOR)} in {_FLEX_SELECTOR} ? [[{_SELECTED_AT}, string(p
 _OF_JOB = f"{JOB_AT} + '.activeDeadlineSeconds'"
 _DEADLINES = " + ".join(
     (
-        _asked(sentence("{where}.activeDeadlineSeconds", where="p.where"), "p", "pod", "activeDeadlineSeconds"),
-        _asked(text("spec.activeDeadlineSeconds"), "object", "spec", "activeDeadlineSeconds"),
-        _asked(text("spec.runPolicy.activeDeadlineSeconds"), "object", "spec", "runPolicy", "activeDeadlineSeconds"),
-        _asked(_OF_JOB, "p", "job", "activeDeadlineSeconds"),
+        _limit_at(sentence("{where}.activeDeadlineSeconds", where="p.where"), "p", "pod", "activeDeadlineSeconds"),
+        _limit_at(text("spec.activeDeadlineSeconds"), "object", "spec", "activeDeadlineSeconds"),
+        _limit_at(text("spec.runPolicy.activeDeadlineSeconds"), "object", "spec", "runPolicy", "activeDeadlineSeconds"),
+        _limit_at(_OF_JOB, "p", "job", "activeDeadlineSeconds"),
     )
 )
-# A deadline says little of a Job that goes on after an interruption.
+# A deadline proves nothing for a Job that continues after an interruption.
 _CUT_OFF = first_of((every("p.?job.hasValue()", _IGNORES), "[]"), otherwise=_DEADLINES)
-_ASKED = f"({_ANNOTATIONS}) + (size(flex) > 0 ? {_SELECTED} + ({_CUT_OFF}) : [])"
+_LIMITS = f"({_ANNOTATIONS}) + (size(flex) > 0 ? {_SELECTED} + ({_CUT_OFF}) : [])"
 _ALSO = first_of(("size(flex) > 0", sentence(ALSO, by="flex[0]")))
 
 
 def _long_jobs(parameters: Parameters) -> str:
     most = text(str(parameters.number("most-seconds")))
-    long = f"({_ASKED}).filter(a, isQuantity(a[1]) && {amount('a[1]')}.compareTo(quantity({most})) > 0)"
-    too_long = told(TOO_LONG, TOO_LONG_REMEDY, at="long[0][0]", seconds="long[0][1]", most=most, also=_ALSO)
+    long = f"({_LIMITS}).filter(a, isQuantity(a[1]) && {amount('a[1]')}.compareTo(quantity({most})) > 0)"
+    too_long = explain(TOO_LONG, TOO_LONG_REMEDY, at="long[0][0]", seconds="long[0][1]", most=most, also=_ALSO)
     return of_each(POD_SETS, let("flex", _FLEX, let("long", long, first_of(("size(long) > 0", too_long)))))
 
 
@@ -330,22 +331,22 @@ def _long_grace(parameters: Parameters) -> str:
     written = f"({_FIELD}.hasValue() ? '' : {text(BY_DEFAULT)}) + string({grace})"
     gke, ec2, longest = (text(str(parameters.number(f"{name}-seconds"))) for name in ("gke", "ec2", "longest"))
     default = parameters.number("kubernetes-default-seconds")
-    # The API server fills in what nobody wrote.
+    # The API server fills in the default.
     counted_on = f"int({_FIELD}.orValue({default})) != {default}"
-    # As nobody sees the pool, what somebody wrote is held against what such nodes give by default.
+    # The pool is not known, so a written period is compared with the default notice of such nodes.
     itself = f"{counted_on} && (({NAMES_SPOT_ITSELF}) || ({REQUIRES_SPOT_ITSELF}))"
     cases = [("size(spot) > 0", _SHORTEST, GIVEN), (f"{itself} && ({SPOT_IS_OF_GKE})", gke, UNLESS), (itself, ec2, GIVEN)]
     notice = first_of(*((condition, seconds) for condition, seconds, _ in cases), otherwise=longest)
     given = first_of(
-        *((condition, sentence(told_as, notice="notice")) for condition, _, told_as in cases), otherwise=sentence(AT_MOST, notice="notice")
+        *((condition, sentence(pattern, notice="notice")) for condition, _, pattern in cases), otherwise=sentence(AT_MOST, notice="notice")
     )
-    too_long = told(GRACE_TOO_LONG, GRACE_TOO_LONG_REMEDY, where="p.where", grace=written, by=SHOWN_BY, given=given, notice="notice")
-    held = let("notice", notice, first_of((f"{grace} > int(notice)", too_long)))
+    too_long = explain(GRACE_TOO_LONG, GRACE_TOO_LONG_REMEDY, where="p.where", grace=written, by=SHOWN_BY, given=given, notice="notice")
+    exceeded = let("notice", notice, first_of((f"{grace} > int(notice)", too_long)))
     long = f"{grace} > {parameters.number('gke-seconds')}"
-    # Of what asks for no GPUs only its own fields say where it runs. No way, but of the type of ways, which the API server asks for.
-    beside = f"{WORK}.filter(p, !({ASKS}) && {counted_on} && {long} && (({NAMES_SPOT_ITSELF}) || ({REQUIRES_SPOT_ITSELF})))"
-    own = let("spot", "variables.ways.filter(w, false)", let("named", ITSELF, held))
-    return f"{of_each(GPU_WORK, first_of((long, on_spot(held))))} + {of_each(beside, own)}"
+    # Work without GPUs is placed only by its own fields. The empty list has the type of ways, which the API server requires.
+    other_work = f"{WORK}.filter(p, !({ASKS}) && {counted_on} && {long} && (({NAMES_SPOT_ITSELF}) || ({REQUIRES_SPOT_ITSELF})))"
+    own = let("spot", "variables.ways.filter(w, false)", let("named", ITSELF, exceeded))
+    return f"{of_each(GPU_WORK, first_of((long, on_spot(exceeded))))} + {of_each(other_work, own)}"
 
 
 GRACE_EXCEEDS_NOTICE = Form(grace_exceeds_notice, MATCHED, _long_grace)
@@ -367,7 +368,7 @@ def _dying(parameters: Parameters) -> str:
 
 
 _INTERRUPTED_WRITTEN = f"{_LIMIT}.hasValue() ? {as_text(_LIMIT + '.value()')} : 'None'"
-_DIES = on_spot(told(DIES, DIES_REMEDY, where="p.where", by=SHOWN_BY, limit=_INTERRUPTED_WRITTEN))
+_DIES = on_spot(explain(DIES, DIES_REMEDY, where="p.where", by=SHOWN_BY, limit=_INTERRUPTED_WRITTEN))
 
 _WITH_JOBS = {maker.kind for maker in KINDS.values() if maker.makes_jobs}
 
@@ -378,7 +379,7 @@ JOB_DIES_ON_INTERRUPTION = Form(
 )
 
 
-_LOST = f"variables.{PLACES}.filter(l, size(l) > 0).map(l, {told('{lost}', checkpoint_on_ephemeral_volume.remediation, lost='l[0]')})"
+_LOST = f"variables.{PLACES}.filter(l, size(l) > 0).map(l, {explain('{lost}', checkpoint_on_ephemeral_volume.remediation, lost='l[0]')})"
 
 CHECKPOINT_ON_EPHEMERAL_VOLUME = Form(
     checkpoint_on_ephemeral_volume,
@@ -388,7 +389,7 @@ CHECKPOINT_ON_EPHEMERAL_VOLUME = Form(
 )
 
 
-# The rule job-without-queue in CEL. Before it is asked, Kueue has given the queue called default to what names none.
+# job-without-queue. Kueue has assigned the queue called default to work without a queue before the policy is evaluated.
 
 _UNQUEUED = every(
     "!object.?spec.?managedBy.hasValue()",
@@ -400,13 +401,14 @@ JOB_WITHOUT_QUEUE = Form(
     job_without_queue,
     MATCHED,
     lambda parameters: of_each(
-        f"(object.kind in {texts(parameters.texts('kinds'))} ? {GPU_WORK} : [])", first_of((_UNQUEUED, told(UNQUEUED, UNQUEUED_REMEDY)))
+        f"(object.kind in {texts(parameters.texts('kinds'))} ? {GPU_WORK} : [])",
+        first_of((_UNQUEUED, explain(UNQUEUED, UNQUEUED_REMEDY))),
     ),
     kinds="kinds",
 )
 
 
-# The rule missing-owner-labels in CEL, of work alone: pools are the platform's own.
+# missing-owner-labels, only for work: the platform itself creates the pools.
 
 _OWN_LABELS, _OF_PODS, _OF_NAMESPACE = (mapping_at(each, "metadata", "labels") for each in ("object", "p.template", "namespaceObject"))
 
@@ -415,7 +417,7 @@ def _ownerless(parameters: Parameters) -> str:
     keys = parameters.texts("label-keys")
     labels = (_OWN_LABELS, _OF_PODS, "variables.queueLabels", _OF_NAMESPACE)
     owned = either(*(f"{texts(keys)}.exists(k, {entry(each, 'k')} != '')" for each in labels))
-    return of_each(GPU_WORK, first_of((f"!({owned})", told(OWNERLESS, OWNERLESS_REMEDY.format(key=keys[0])))))
+    return of_each(GPU_WORK, first_of((f"!({owned})", explain(OWNERLESS, OWNERLESS_REMEDY.format(key=keys[0])))))
 
 
 MISSING_OWNER_LABELS = Form(missing_owner_labels, MATCHED, _ownerless)
@@ -423,5 +425,5 @@ MISSING_OWNER_LABELS = Form(missing_owner_labels, MATCHED, _ownerless)
 
 @cache
 def all_forms() -> tuple[Form, ...]:
-    """Every form, by code of its rule."""
+    """Return all forms, by code of their rule."""
     return tuple(sorted((each for each in globals().values() if isinstance(each, Form)), key=lambda form: form.rule.code))

@@ -1,8 +1,7 @@
-"""The policies that keep a team's guarantee in the cluster: no way around the queue, and closed where a rule fails by itself.
+"""The policies that enforce a team's guarantee in the cluster. Work cannot bypass the queue, and a rule that cannot be evaluated refuses.
 
-Other rules are about mistakes, and one may accept them in writing. These are about what people with a team's rights could do to what is
-another team's, or to claims of volumes that are the platform's; nobody accepts them, and what controllers make of admitted work is not
-judged again.
+Other rules are about mistakes, which users may accept in writing. These rules protect other teams, and volume claims of the platform, from
+people with a team's rights. They cannot be suppressed, and objects that controllers create from admitted work are not judged again.
 """
 
 from __future__ import annotations
@@ -30,47 +29,52 @@ if TYPE_CHECKING:
 
 _CREATED, _DELETED = "request.operation == 'CREATE'", "request.operation == 'DELETE'"
 
-_FREE = "leave it out: a class of storage makes a volume of your own"
+_FREE = "remove it: a storage class creates a volume of your own"
 
 
 def _static(claim: str) -> str:
-    # No class at all asks for the cluster's own; an empty one for a volume that is there.
+    # A missing class requests the cluster's default class; an empty one requests an existing volume.
     return f"{optional(claim, 'spec', 'storageClassName')}.orValue('-') == ''"
 
 
 _NAMED = text_at("object", "spec", "volumeName")
 CLAIMS = boundary(
     "volume-of-the-platform",
-    "volumes that are there, and the claims of them, are the platform's",
+    "existing volumes and their claims belong to the platform",
     problem_if(
         every(_CREATED, f"{_NAMED} != ''"),
-        "spec.volumeName is {name}: a volume that is there was made for somebody",
+        "spec.volumeName is {name}: existing volumes belong to the platform",
         _FREE,
         name=_NAMED,
     ),
     problem_if(
         every(_CREATED, _static("object")),
-        "spec.storageClassName is empty: it asks for a volume that is there, made for somebody",
+        "spec.storageClassName is empty: it requests an existing volume, which belongs to the platform",
         "name a class, or leave it out",
     ),
-    problem_if(every(_CREATED, "has(object.spec.selector)"), "spec.selector asks for a volume that is there, made for somebody", _FREE),
     problem_if(
-        every(_DELETED, _static("oldObject")), "it is a claim of the platform's, such as of checkpoints", "ask who runs the platform"
+        every(_CREATED, "has(object.spec.selector)"), "spec.selector requests an existing volume, which belongs to the platform", _FREE
+    ),
+    problem_if(
+        every(_DELETED, _static("oldObject")), "it is a claim of the platform's, such as of checkpoints", "ask the platform's operators"
     ),
 )
-"""Beyond what quotas bound: how many claims there are, and of how much storage. A claim cannot be given another volume or class later."""
+"""Adds to the quotas, which limit the number of claims and their storage. A claim cannot change its volume or class later."""
 
 CHANGES_VOLUMES = "authorizer.group('').resource('persistentvolumes').check('delete').allowed()"
-"""Whether the sender may delete volumes of the cluster: who runs the platform makes and deletes its claims, as `up` and `destroy` do."""
+"""CEL that is true if the sender may delete the cluster's volumes.
+
+Operators may: `up` and `destroy` create and delete the platform's claims.
+"""
 
 
 NAME = "flexspot-guarantee"
 LEAVING, ENDING, OF_CLAIMS = (f"{NAME}-{of}" for of in ("leaving", "ending", "claims"))
-"""The names of the policies: of what comes and changes, of what goes, of what is about to end by itself, and of claims of volumes."""
+"""Names of the policies about deleted objects, Jobs that are about to end, and volume claims. NAME is about created and updated objects."""
 
 
 def guarantee_of(plan: Plan) -> Guarantee:
-    """What follows from a plan."""
+    """Return the guarantee of a plan."""
     queued = {route.priority_class: route.max_run_seconds for route in plan.routes if route.queued}
     every_class = {each.name for each in plan.priorities}
     return Guarantee(
@@ -101,7 +105,7 @@ ORPHANS = boundary(
 
 
 def _has(version: str, *conditions: str) -> str:
-    """Whether a Job has one of these conditions; `version` is object or oldObject."""
+    """Return CEL that is true if a Job has one of these conditions. `version` is object or oldObject."""
     return f"{list_at(version, 'status', 'conditions')}.exists(c, c.type in {texts(conditions)} && c.status == 'True')"
 
 
@@ -123,8 +127,10 @@ STOPPED_AT_ITS_END = boundary(
         "wait until it is, or delete it",
     ),
 )
-"""Kueue 0.19 takes away the start time of a Job that it stops (pkg/controller/jobs/job/job_controller.go), and a Job without one cannot end
-(Kubernetes 1.36.1, pkg/apis/batch/validation: startTime is required for a finished Job). Refused, Kueue tries until the Job has ended."""
+"""Kueue 0.19 removes the start time of a Job that it stops (pkg/controller/jobs/job/job_controller.go), and a Job without one cannot end
+(Kubernetes 1.36.1, pkg/apis/batch/validation: startTime is required for a finished Job). When refused, Kueue retries until the Job has
+ended.
+"""
 
 START_OF_AN_ENDING = boundary(
     "start-of-an-ending",
@@ -135,9 +141,10 @@ START_OF_AN_ENDING = boundary(
         "try again when it has the condition Suspended",
     ),
 )
-"""Kubernetes counts ended pods once a second (1.36.1, pkg/controller/job: syncJobBatchPeriod), and Kueue takes the start time away right
-after it has suspended a Job. So a Job may be stopped when its last pod has ended and is not counted. Kubernetes counts before it calls a
-Job Suspended."""
+"""Kubernetes counts ended pods once a second (1.36.1, pkg/controller/job: syncJobBatchPeriod), but Kueue removes the start time right after
+it suspends a Job. So a Job may be stopped when its last pod has ended but is not counted yet. Kubernetes counts pods before it sets the
+condition Suspended.
+"""
 
 _VOLUME_CLAIMS = (ResourceRule("", ("persistentvolumeclaims",), ("CREATE", "DELETE")),)
 _OF_JOBS = (ResourceRule("batch", ("jobs", "jobs/status"), ("UPDATE",)),)
@@ -145,7 +152,10 @@ _ENDS = (Expression("is-stopped", either(_IS_STOPPED, _LOSES_ITS_START)),)
 
 
 def guarantee_policies(guarantee: Guarantee) -> tuple[AdmissionPolicy, ...]:
-    """The policies, whose rules nobody accepts in writing: of what comes and goes, of claims, and one that holds for controllers, too."""
+    """Return the policies, whose rules cannot be suppressed.
+
+    They are about objects that are created, updated or deleted, about claims, and one applies to controllers, too.
+    """
     by_people = Expression("sent-by-people", sent_by_people(guarantee.namespaces))
     return (
         _policy(
@@ -170,7 +180,10 @@ _CHANGES = f"request.operation != 'UPDATE' || ({_CHANGED})"
 
 
 def sent_by_people(namespaces: Iterable[str]) -> str:
-    """Whether people sent it, or programs of theirs: whoever is neither Kubernetes' own nor a service account of no team's namespace."""
+    """Return CEL that is true if people or their programs sent the request.
+
+    Excludes users of Kubernetes itself, and service accounts outside teams' namespaces.
+    """
     user = "request.userInfo.username"
     account = every(f"{user}.startsWith('system:serviceaccount:')", f"!({user}.split(':')[2] in {texts(namespaces)})")
     return f"!({either(f'{user} in {texts(_KUBERNETES)}', f'{user}.startsWith({text(_NODES)})', account)})"

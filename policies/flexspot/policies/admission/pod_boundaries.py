@@ -1,7 +1,7 @@
-"""What pods of a team may not ask for: nodes, devices and places that are others', and pods that never start.
+"""Rules about pods of a team: nodes, devices and places that belong to others, and pods that would never start.
 
-Of Pod Security `restricted` a namespace refuses pods one by one, and by then their work has its quota. Source: Kubernetes 1.35,
-https://kubernetes.io/docs/concepts/security/pod-security-standards/. A real API server is asked of the same pods in tests.
+A namespace refuses pods that violate Pod Security `restricted` one by one, when their work already has its quota. Source: Kubernetes 1.35,
+https://kubernetes.io/docs/concepts/security/pod-security-standards/. Tests compare the verdicts with a real API server.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def _all(condition: str) -> str:
 
 
 def _either_level(condition: str) -> str:
-    """A condition of a security context, `s`, that neither the pod's nor a container's may have."""
+    """Return CEL for a condition of a security context, written as SC, that neither the pod nor a container may meet."""
     return either(condition.replace("SC", ".?".join(_POD)), _some(condition.replace("SC", ".?".join(_CONTAINER))))
 
 
@@ -118,11 +118,11 @@ VIOLATIONS = {
         f"!{_all(_flag(*_CONTAINER, 'runAsNonRoot', default=_flag(*_POD, 'runAsNonRoot')))}",
     ),
 }
-"""What the namespace takes no pod with, in words, and CEL for whether `p` has it."""
+"""Pod Security violations that the namespace rejects, as (description, CEL test of `p`)."""
 
 
 LONGEST_NOTICE_SECONDS = grace_exceeds_notice.defaults().number("longest-seconds")
-"""The longest notice of a Spot interruption; a grace period up to it is in order everywhere."""
+"""The longest notice of a Spot interruption. A grace period up to it is allowed everywhere."""
 
 
 _MANAGERS = ("", "kubernetes.io/job-controller", "jobset.sigs.k8s.io/jobset-controller")
@@ -162,10 +162,10 @@ PLACED = boundary(
 )
 
 SYSTEM_TAINTS = ("CriticalAddonsOnly", "flexspot.dev/system", "node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master")
-"""Taints of nodes that are the platform's own."""
+"""Taints of the platform's own nodes."""
 
 _DEVICES = ("nvidia.com/", *RESOURCES)
-"""How the keys of taints of nodes with accelerators begin."""
+"""Prefixes of the keys of taints on nodes with accelerators."""
 
 _TOLERATED = list_at("p.pod", "tolerations")
 _TOLERATION_KEY = text_at("t", "key")
@@ -186,7 +186,7 @@ TOLERATIONS = boundary(
         every(
             f"!({ASKS})",
             f"{_TOLERATED}.exists(t, {either(*(f'{_TOLERATION_KEY}.startsWith({text(each)})' for each in _DEVICES))})",
-            # Of a set with GPUs in some of its pods Kueue may have given the others the tolerations of a flavor.
+            # If only some pods of a set have GPUs, Kueue may have added a flavor's tolerations to the others.
             f"request.operation != 'UPDATE' || !{POD_SETS}.exists(q, {ASKS.replace('p.pod', 'q.pod')})",
         ),
         "{where}.tolerations leads to GPU nodes, and no container has a limit on " + " or ".join(RESOURCES),
@@ -196,7 +196,7 @@ TOLERATIONS = boundary(
 
 _SHOWN = f"{text_at('e', 'name')} == {text(VISIBLE_DEVICES)} && !({text_at('e', 'value')} in ['none', 'void'] && !e.?valueFrom.hasValue())"
 _SEEING = f"{ALL_CONTAINERS}.filter(c, {list_at('c', 'env')}.exists(e, {_SHOWN}))"
-# Nobody sees here what is in a Secret or a ConfigMap, and a team writes its own. A variable that the container itself sets goes before.
+# Contents of Secrets and ConfigMaps, which teams write, are not visible here. A variable that the container itself sets has priority.
 _COULD_SET = f"{list_at('c', 'envFrom')}.exists(s, {text(VISIBLE_DEVICES)}.startsWith({text_at('s', 'prefix')}))"
 _SETS = f"{list_at('c', 'env')}.exists(e, {text_at('e', 'name')} == {text(VISIBLE_DEVICES)})"
 _PERHAPS = f"{ALL_CONTAINERS}.filter(c, {_COULD_SET} && !{_SETS})"
@@ -220,8 +220,8 @@ DEVICES = boundary(
 )
 
 
-_SAID = ", ".join(f"({condition}) ? {text(words)} : ''" for words, condition in VIOLATIONS.items())
-_VIOLATED = f"[{_SAID}].filter(w, w != '')"
+_FOUND = ", ".join(f"({condition}) ? {text(words)} : ''" for words, condition in VIOLATIONS.items())
+_VIOLATED = f"[{_FOUND}].filter(w, w != '')"
 POD_SECURITY = boundary(
     "pods-that-never-start",
     "work makes pods that the namespace takes",
@@ -255,7 +255,7 @@ SIZE = boundary(
 
 
 def grace_of_pods(guarantee: Guarantee) -> Boundary:
-    """That pods with GPUs go within the longest grace period of the platform's own."""
+    """Return the rule that pods with GPUs end within the platform's longest grace period."""
     written = f"int({optional('p.pod', 'terminationGracePeriodSeconds')}.orValue(0))"
     most = guarantee.longest_grace
     return boundary(
@@ -263,7 +263,7 @@ def grace_of_pods(guarantee: Guarantee) -> Boundary:
         "GPUs come back within the longest grace period",
         of_pods(
             f"({ASKS}) && {written} > {most}",
-            f"{{where}}.terminationGracePeriodSeconds is {{grace}}; the longest here is {most}, and so long others wait for their GPUs",
+            f"{{where}}.terminationGracePeriodSeconds is {{grace}}; the longest here is {most}, because other work waits for the GPUs",
             f"use {most} or less",
             grace=written,
         ),

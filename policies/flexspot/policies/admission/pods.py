@@ -1,4 +1,4 @@
-"""The pods that an object makes and what they have to do with GPUs, in CEL."""
+"""The pods that an object creates, and their GPUs, in CEL."""
 
 from __future__ import annotations
 
@@ -49,31 +49,31 @@ if TYPE_CHECKING:
 
 
 MATCHED = tuple(maker for maker in POD_MAKERS.values() if maker.kind != "DaemonSet")
-"""The kinds that policies look at. What a DaemonSet makes serves the nodes themselves."""
+"""Kinds that policies judge. Excludes DaemonSets, whose pods serve the nodes themselves."""
 
 _WRITTEN_BY_PEOPLE = ("containers", "initContainers", "resourceClaims", "terminationGracePeriodSeconds")
-"""Fields of a pod's spec that Kueue never writes. It adds labels, annotations, selectors, tolerations and gates when it admits work."""
+"""Fields of a pod's spec that Kueue never writes. When it admits work, it adds labels, annotations, selectors, tolerations and gates."""
 
 _OF_WORK_WRITTEN_BY_PEOPLE = (("backoffLimit",), ("activeDeadlineSeconds",), ("runPolicy", "activeDeadlineSeconds"))
-"""Likewise of what has pod templates: what the API server lets people change of work that is there, and a rule reads."""
+"""Fields of objects with pod templates that people can update and that a rule reads. Kueue never writes them."""
 
 JOB_AT = "p.where.substring(0, p.where.lastIndexOf('.template.spec'))"
-"""The path to the spec of the Job that makes the pods of `p`."""
+"""CEL for the path to the spec of the Job that creates the pods of `p`."""
 
 
 def pod_sets() -> str:
-    """A list with a mapping for each pod template.
+    """Return CEL for a list with a map for each pod template.
 
-    `where` is the path to the pod's spec, `pod` the spec, `template` what it belongs to, `job` the spec of the Job that makes the pods,
-    missing where no Job does. Needs the variable `places`.
+    `where` is the path to the pod's spec, `pod` the spec, `template` its parent, and `job` the spec of the Job that creates the pods, if
+    there is one. Needs the variable `places`.
     """
     return _by_kind(MATCHED, lambda maker: " + ".join(_pod_set(maker, path) for path in maker.paths))
 
 
 def changed_by_people() -> str:
-    """Whether people changed what is judged: always so but for an update.
+    """Return CEL that is true if people changed what rules judge. True for all requests except updates.
 
-    Of kinds that Kueue starts and stops only what it never writes is compared, so that no update of Kueue is ever judged.
+    For kinds that Kueue starts and stops, only fields that it never writes are compared, so that its own updates are never judged.
     """
     suspended = [maker for maker in MATCHED if maker.suspended]
     others = [maker for maker in MATCHED if not maker.suspended]
@@ -91,15 +91,15 @@ def _of_work(base: str) -> list[str]:
     return [f"dyn({optional(base, 'spec', *path)}.orValue(null))" for path in _OF_WORK_WRITTEN_BY_PEOPLE]
 
 
-def made_by_nobody_judged() -> str:
-    """Whether what makes the object, if anything does, is of no kind that is judged itself. Nodes make their own pods."""
+def owner_is_not_judged() -> str:
+    """Return CEL that is true if the object's owner is not judged itself, or there is none. Nodes create their own pods."""
     judged = [f"{maker.group or 'v1'}/{maker.kind}" for maker in POD_MAKERS.values()]
     owner = f"o.?controller.orValue(false) && (o.apiVersion.split('/')[0] + '/' + o.kind) in {texts([*judged, 'v1/Node'])}"
     return f"!{list_at('object', 'metadata', 'ownerReferences')}.exists(o, {owner})"
 
 
 def queued_metadata(field: str) -> str:
-    """The `labels` or the `annotations` that Kueue reads."""
+    """Return CEL for the `labels` or `annotations` that Kueue reads."""
     others = [maker for maker in MATCHED if maker.queued_as != ("metadata",)]
     cases = [(f"object.kind == {text(maker.kind)}", mapping_at("object", *maker.queued_as, field)) for maker in others]
     return first_of(*cases, otherwise=mapping_at("object", "metadata", field))
@@ -113,14 +113,14 @@ def _by_kind(makers: Iterable[PodMaker], expression: Callable[[PodMaker], str]) 
 
 
 def _split(path: str) -> tuple[list[str], str, list[str]]:
-    """The steps before the elements of a list or the entries of a mapping, which of both it is, and the steps after it."""
+    """Return the steps before a list's elements or a map's entries, which of the two it is, and the steps after it."""
     steps = path.split(".")
     star = next((place for place, step in enumerate(steps) if step in {ELEMENTS, ENTRIES}), None)
     return (steps, "", []) if star is None else (steps[:star], steps[star], steps[star + 1 :])
 
 
 def _specs(makers: Iterable[PodMaker], base: str) -> str:
-    """The pods' specs alone, empty ones for those that are missing."""
+    """Return CEL for the specs of the pods. Missing ones are empty."""
     return _by_kind(makers, lambda maker: " + ".join(_spec(base, path) for path in maker.paths))
 
 
@@ -153,19 +153,21 @@ def _entry(maker: PodMaker, base: str, steps: list[str], where: str) -> str:
 _CONTAINERS = ("initContainers", "containers")
 
 ALL_CONTAINERS = "(" + " + ".join(list_at("p.pod", field) for field in _CONTAINERS) + ")"
-"""The containers of `p`, those that prepare it included."""
+"""CEL for the containers of `p`, including init containers."""
 
 SERVES_NODES = either(
     f"request.?namespace.orValue('') == {text(SYSTEM_NAMESPACE)}",
     f"{text_at('p.pod', 'priorityClassName')}.startsWith({text(SYSTEM_PRIORITY)})",
 )
-"""Whether `p` may sit on GPU nodes without a GPU."""
+"""CEL that is true if `p` may run on GPU nodes without a GPU."""
 
 
 def containers_where(condition: str, value: str = "NAME") -> str:
-    """A text for each container of `p` for which a condition holds, in order; by default what a sentence calls it.
+    """Return CEL for a text for each container of `p` that meets a condition, in order.
 
-    Both are CEL in which CONTAINER stands for the container and NAME for what it is called.
+    The default text is the container's name in messages.
+
+    Both arguments are CEL with the placeholders CONTAINER, for the container, and NAME, for its name in messages.
     """
     found: list[str] = []
     for field in _CONTAINERS:
@@ -183,11 +185,11 @@ ASKS = either(
     f".exists(k, ({_IS_GPU}) && {is_positive('c.resources.limits[k]')}))",
     f"size({list_at('p.pod', 'resourceClaims')}) > 0",
 )
-"""Whether a container of `p` has a limit on GPUs, whole, shared or sliced, or `p` a claim on devices (DRA)."""
+"""CEL that is true if a container of `p` has a limit on whole, shared or sliced GPUs, or `p` has a claim on devices (DRA)."""
 
 
 def unbacked(resource: str) -> str:
-    """Whether CONTAINER requests GPUs by a resource without a limit."""
+    """Return CEL that is true if CONTAINER requests GPUs by a resource without a limit."""
     return (
         f"{optional('CONTAINER', 'resources', 'requests')}[?{text(resource)}].hasValue() && "
         f"!{optional('CONTAINER', 'resources', 'limits')}[?{text(resource)}].hasValue()"
@@ -203,27 +205,27 @@ def _one_of(expression: str, *endings: str) -> str:
 
 
 def _names_gpus(key: str) -> str:
-    """Whether only nodes with accelerators carry a label."""
+    """Return CEL that is true if only nodes with accelerators have a label."""
     return either(
         f"{key} in {texts(GKE_LABELS)}",
         *map(partial(_is_own, key), RESOURCES),
-        _starts(key, *_TOLD_BY.values()),
+        _starts(key, *_KARPENTER_PREFIXES.values()),
     )
 
 
-_TOLD_BY = {kind: f"{kind.instance_label}-" for kind in ON_EC2}
-"""How Karpenter's labels go on that tell of the devices of a kind."""
+_KARPENTER_PREFIXES = {kind: f"{kind.instance_label}-" for kind in ON_EC2}
+"""Prefixes of Karpenter's labels that describe the devices of a kind."""
 
 
 def _is_own(key: str, resource: str) -> str:
-    """Whether a label is one that is called after a resource."""
+    """Return CEL that is true if a label is named after a resource."""
     return f"{key} == {text(resource)} || {key}.startsWith({text(resource + '.')})"
 
 
-def _told_by_karpenter(key: str, value: str) -> list[tuple[str, str]]:
-    """Cases of all kinds together: parsers of CEL go no deeper than some 30 of them."""
-    begins = _TOLD_BY.values()
-    ends = {f"{each}manufacturer": kind.manufacturer for kind, each in _TOLD_BY.items()}
+def _karpenter_cases(key: str, value: str) -> list[tuple[str, str]]:
+    """Return the cases of all kinds together, because parsers of CEL support only some 30 nested cases."""
+    begins = _KARPENTER_PREFIXES.values()
+    ends = {f"{each}manufacturer": kind.manufacturer for kind, each in _KARPENTER_PREFIXES.items()}
     made_by = either(*(every(f"{key}.endsWith({text(end)})", f"{value} == {text(maker)}") for end, maker in ends.items()))
     return [
         (_one_of(key, *(f"{each}manufacturer" for each in begins)), made_by),
@@ -233,14 +235,14 @@ def _told_by_karpenter(key: str, value: str) -> list[tuple[str, str]]:
 
 
 def _means_gpu(key: str, value: str) -> str:
-    """Whether this value of a label means nodes with accelerators that rules know."""
+    """Return CEL that is true if this value of a label means nodes with accelerators that rules know."""
     family = every(f"{value}.matches({text(f'^(?:{EC2_FAMILY})$')})", f"!{value}.startsWith({text(AMD_FAMILY)})")
     machine_family = family.replace(value, f"{value}.split('.')[0]")
     machine = f"{value}.contains('.') ? ({machine_family}) : {value}.matches({text(f'^(?:{GCE_MACHINE})$')})"
     return first_of(
         (f"{key} in {texts(GKE_LABELS)}", "true"),
         (either(*map(partial(_is_own, key), RESOURCES)), f"!({value} in ['false', '0'])"),
-        *_told_by_karpenter(key, value),
+        *_karpenter_cases(key, value),
         (f"{key} in {texts(MACHINE_LABELS)}", machine),
         (f"{key} == {text(MACHINE_FAMILY_LABEL)}", f"({value} + '-any').matches({text(f'^(?:{GCE_MACHINE})$')})"),
         (_one_of(key, "family"), family),
@@ -261,14 +263,14 @@ _DEMANDS = first_of(
     (_names_gpus(text_at("e", "key")), f"{text_at('e', 'operator')} in ['Exists', 'Gt', 'Gte']"),
     otherwise="false",
 )
-"""Whether an expression `e` of a node affinity allows nothing but GPU machines."""
+"""CEL that is true if an expression `e` of a node affinity allows only GPU machines."""
 _TERMS = list_at("p.pod", *REQUIRED_TERMS)
 
 TOLERATES = (
     f"{list_at('p.pod', 'tolerations')}.exists(t, {text_at('t', 'key')} in {texts(RESOURCES)}"
     f" && {text_at('t', 'effect')} != 'PreferNoSchedule')"
 )
-"""Whether `p` names the taint of GPU nodes in a toleration."""
+"""CEL that is true if a toleration of `p` names the taint of GPU nodes."""
 
 _OTHERWISE = first_of(
     (f"size({_TERMS}) > 0 && {_TERMS}.all(t, {list_at('t', 'matchExpressions')}.exists(e, {_DEMANDS}))", "'node affinity'"),
@@ -279,4 +281,4 @@ _OTHERWISE = first_of(
     ),
 )
 PLACED_BY = let("keys", _SELECTED, first_of(("size(keys) > 0", sentence("nodeSelector {key}", key="keys[0]")), otherwise=_OTHERWISE))
-"""The field that lets `p` run nowhere but on GPU nodes; empty where none does."""
+"""CEL for the field that restricts `p` to GPU nodes. Empty if none does."""

@@ -1,4 +1,4 @@
-"""The API server's policies, as plain data: one that denies, one that warns, and one that adds owner labels."""
+"""The API server's policies as plain data: one that denies, one that warns, and one that adds owner labels."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from flexspot.capacity.catalog.node_labels import ENVIRONMENT_LABEL, OWNER_LABEL
 from flexspot.policies.admission.cel import mapping_at, sentence, text, texts
 from flexspot.policies.admission.form import Form, accepted, accepted_in_settings, used_by
 from flexspot.policies.admission.forms import all_forms
-from flexspot.policies.admission.pods import changed_by_people, made_by_nobody_judged
+from flexspot.policies.admission.pods import changed_by_people, owner_is_not_judged
 from flexspot.policies.admission.scheduling_options import MOST_GPUS
 from flexspot.policies.inventory.pod_gpus import POD_MAKERS, ObjectKind
 from flexspot.policies.judging import DEFAULTS, Level, Settings
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 
 POLICIES = {Level.MANDATORY: "flexspot", Level.ADVISORY: "flexspot-advice"}
-"""The names of the policies, by the level of their rules."""
+"""Names of the policies, by the level of their rules."""
 
 
 @dataclass(frozen=True)
 class ResourceRule:
-    """Objects that a policy is asked about, of whatever version of their API."""
+    """Objects that a policy judges, in any version of their API."""
 
     group: str
     resources: tuple[str, ...]
@@ -35,7 +35,7 @@ class ResourceRule:
 
 @dataclass(frozen=True)
 class Expression:
-    """CEL with a name: a variable, or a condition under which a policy is asked at all."""
+    """CEL with a name: a variable, or a condition for evaluating a policy."""
 
     name: str
     expression: str
@@ -43,51 +43,52 @@ class Expression:
 
 @dataclass(frozen=True)
 class Validation:
-    """One rule of a policy.
-
-    `problems` names the variable with what is wrong, `expression` is whether an object keeps the rule, `message_expression` what is told of
-    one that does not, and `message` what is told where that fails.
-    """
+    """One rule of a policy."""
 
     rule: str
     problems: str
+    """Name of the variable with the problems."""
     expression: str
+    """CEL that is true if the object passes."""
     message: str
+    """Message if `message_expression` fails."""
     message_expression: str
+    """CEL for the message of an object that fails."""
 
 
 @dataclass(frozen=True)
 class AdmissionPolicy:
-    """Rules of one level. `stops` says whether what breaks them is refused; otherwise its sender is warned.
-
-    `guards` says that they are for teams' namespaces alone, and that what they fail on by themselves is refused too.
-    """
+    """Rules of one level."""
 
     name: str
     stops: bool
+    """True if violations are refused. Otherwise their sender is warned."""
     resource_rules: tuple[ResourceRule, ...]
     conditions: tuple[Expression, ...]
     variables: tuple[Expression, ...]
     validations: tuple[Validation, ...]
     guards: bool = False
+    """True if the rules apply only to teams' namespaces and also refuse objects for which their evaluation fails."""
 
 
 def admission_policies(facts: Mapping[str, str], settings: Settings = DEFAULTS) -> tuple[AdmissionPolicy, ...]:
-    """The policies that have rules, each with its rules by code; `facts` as flexspot.policies.admission.scheduling_options has them.
+    """Return the policies that have rules, each with its rules by code. `facts` come from flexspot.policies.admission.scheduling_options.
 
-    `settings` are an organisation's own: levels, parameters, what is suppressed and which rules nobody may suppress. Default: as shipped.
-    The facts stand in the policies and not in a ConfigMap beside them, their `params`: see docs/decisions, "Facts stand in the policies".
+    `settings` are an organisation's own levels, parameters, suppressions and locked rules. Default: as shipped. The policies contain the
+    facts, instead of a ConfigMap as their `params`: see docs/decisions, "Facts stand in the policies".
     """
     forms = [form for form in all_forms() if form.matched(settings.parameters(form.rule))]
     by_level = {level: [form for form in forms if settings.level(form.rule) is level] for level in POLICIES}
     known = _not_set(facts, settings)
     return tuple(
-        _policy(POLICIES[level], held, known, settings, stops=level is Level.MANDATORY) for level, held in by_level.items() if held
+        _policy(POLICIES[level], of_level, known, settings, stops=level is Level.MANDATORY)
+        for level, of_level in by_level.items()
+        if of_level
     )
 
 
 def _not_set(facts: Mapping[str, str], settings: Settings) -> Mapping[str, str]:
-    """The facts without those in whose place somebody has set a parameter."""
+    """Return the facts except those that a parameter in the settings replaces."""
     is_set = settings.parameters(gpu_container_above_maximum).is_set(MOST)
     return {key: value for key, value in facts.items() if not (is_set and (key == MOST_GPUS or key.startswith(f"{MOST_GPUS}.")))}
 
@@ -101,7 +102,7 @@ def _policy(name: str, forms: list[Form], facts: Mapping[str, str], settings: Se
         stops=stops,
         resource_rules=_resource_rules(forms, settings),
         conditions=(
-            Expression("made-by-nobody-judged", made_by_nobody_judged()),
+            Expression("made-by-nobody-judged", owner_is_not_judged()),
             Expression("changed-by-people", changed_by_people()),
         ),
         variables=(*shared, *problems),
@@ -110,23 +111,23 @@ def _policy(name: str, forms: list[Form], facts: Mapping[str, str], settings: Se
 
 
 def variable_of(rule: str) -> str:
-    """The variable with what is wrong by a rule."""
+    """Return the name of the variable with the problems of a rule."""
     first, *others = rule.split("-")
     return first + "".join(map(str.capitalize, others))
 
 
 def _problems(form: Form, settings: Settings) -> str:
     parameters = settings.parameters(form.rule)
-    asked = f"object.kind in {texts(dict.fromkeys(each.kind for each in form.matched(parameters)))}"
+    applies = f"object.kind in {texts(dict.fromkeys(each.kind for each in form.matched(parameters)))}"
     if not settings.locks(form.rule):
-        asked += f" && !({accepted(form.rule.name)})"
+        applies += f" && !({accepted(form.rule.name)})"
         if suppressions := [each for each in settings.suppressions if each.rule == form.rule.name]:
-            asked += f" && !({accepted_in_settings(suppressions)})"
-    return f"({asked}) ? ({form.problems(parameters)}) : []"
+            applies += f" && !({accepted_in_settings(suppressions)})"
+    return f"({applies}) ? ({form.problems(parameters)}) : []"
 
 
 def validation(rule: str, lead: str, otherwise: str) -> Validation:
-    """The validation of a rule, told with `lead` before its first problem, or before `otherwise` where that fails."""
+    """Return the validation of a rule. Its message is `lead` and the first problem, or `lead` and `otherwise` if the evaluation fails."""
     problems = f"variables.{variable_of(rule)}"
     return Validation(
         rule=rule,
@@ -145,12 +146,12 @@ def _resource_rules(forms: Iterable[Form], settings: Settings) -> tuple[Resource
 
 
 def _operations(matched: ObjectKind) -> tuple[str, ...]:
-    # A pod's containers and grace period are what they are, and the updates that the scheduler, the kubelet and Kueue make are many.
+    # A pod's containers and grace period cannot change, and the scheduler, the kubelet and Kueue update pods often.
     return ("CREATE",) if (matched.group, matched.kind) == ("", "Pod") else ("CREATE", "UPDATE")
 
 
 KEYS = (ENVIRONMENT_LABEL, OWNER_LABEL, TEAM_LABEL)
-"""The labels that are filled in; the last two are among those that missing-owner-labels asks for."""
+"""Labels that are added. The last two are among those that missing-owner-labels requires."""
 
 _OWN = mapping_at("object", "metadata", "labels")
 _OF_NAMESPACE = mapping_at("namespaceObject", "metadata", "labels")
@@ -161,16 +162,16 @@ PATCHES = (
     f" + {texts(KEYS)}.filter(k, k in {_OF_NAMESPACE} && !(k in {_OWN}))"
     f".map(k, JSONPatch{{op: 'add', path: {_PATH}, value: namespaceObject.metadata.labels[k]}})"
 )
-"""CEL for the patches of an object: every label that its namespace has and it has not."""
+"""CEL for the patches of an object: every label that its namespace has and the object does not."""
 
 
 def labelled() -> tuple[ResourceRule, ...]:
-    """Whatever makes pods, when it is made; pods too, so that what is measured of them has an owner."""
+    """Return all creations of pods and of objects that create pods. Pods need labels, too, so that metrics about them have an owner."""
     return of_pod_makers("CREATE")
 
 
 def of_pod_makers(*operations: str) -> tuple[ResourceRule, ...]:
-    """Whatever makes pods, and pods, when these operations are of them."""
+    """Return these operations on pods and on objects that create pods."""
     by_group: dict[str, list[str]] = {}
     for maker in POD_MAKERS.values():
         by_group.setdefault(maker.group, []).append(maker.resource)

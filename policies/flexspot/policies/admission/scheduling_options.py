@@ -1,4 +1,4 @@
-"""What the API server is told of the platform's pools and queues, and where pods can run by it, in CEL."""
+"""Facts about the platform's pools and queues in the policies, and the nodes that pods can run on, in CEL."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ FLEX_START = "flex-start"
 MOST_GPUS = "most-gpus"
 
 _MARKS = {GKE_SPOT_LABEL: "true"}
-"""What GKE writes on every Spot node, beside the labels that the plan goes by."""
+"""Labels that GKE sets on every Spot node, in addition to the labels in the plan."""
 
 _FLEX = frozenset({CapacityType.FLEX_START, CapacityType.QUEUED})
 
 _GIVEN = frozenset({*RESOURCES, GKE_QUEUED_LABEL})
-"""Taints whose toleration the cloud adds by itself; see flexspot.policies.pods.placement."""
+"""Taints whose toleration the cloud adds by itself. See flexspot.policies.pods.placement."""
 
 
 def facts_of(plan: Plan) -> Mapping[str, str]:
-    """What follows from a plan, by key."""
+    """Return the facts of a plan, by key."""
     pools = {pool.name: pool for pool in plan.pools}
     found = {f"{WAY}{pool.name}": _way(plan, pool, None) for pool in plan.pools}
     for flavor in plan.flavors:
@@ -47,7 +47,7 @@ def facts_of(plan: Plan) -> Mapping[str, str]:
             _through(flavor, name) for flavor in leads_to for name in flavor.pools
         )
     for queue in plan.cpu_work.queues if plan.cpu_work else ():
-        # It leads to no node of a pool.
+        # It leads to no pool.
         found[f"{QUEUE}{queue.namespace}.{queue.local_queue}"] = ""
     found[MOST_GPUS] = str(max(pool.gpus_per_node for pool in plan.pools))
     for route in plan.routes:
@@ -75,21 +75,21 @@ def _way(plan: Plan, pool: PoolPlan, flavor: FlavorPlan | None) -> str:
 
 
 def _own_tolerations(pool: PoolPlan, flavor: FlavorPlan | None) -> Iterator[Taint]:
-    """The taints that pods must tolerate by themselves, each once."""
+    """Yield the taints that pods must tolerate by themselves, without duplicates."""
     given = _GIVEN | ({COMPUTE_CLASS_LABEL} & pool.selector.keys())
     added = {taint.key for taint in flavor.tolerated} if flavor else set[str]()
     kept = [taint for taint in pool.taints if taint.key not in given | added]
     yield from dict.fromkeys([*kept, *(flavor.node_taints if flavor else ())])
 
 
-_ASKED_FOR = f"variables.queueLabels[?{text(QUEUE_LABEL)}]"
+_LABELLED_QUEUE = f"variables.queueLabels[?{text(QUEUE_LABEL)}]"
 _DEFAULT = f"{text(QUEUE)} + request.namespace + {text('.' + DEFAULT_QUEUE)}"
 
 QUEUE_NAME = first_of(
-    (f"{_ASKED_FOR}.hasValue()", f"{_ASKED_FOR}.value()"),
+    (f"{_LABELLED_QUEUE}.hasValue()", f"{_LABELLED_QUEUE}.value()"),
     (f"!(object.kind in {texts(WITHOUT_DEFAULT_QUEUE)}) && ({_DEFAULT}) in variables.facts", text(DEFAULT_QUEUE)),
 )
-"""The LocalQueue that the object goes to; empty for none. Kueue gives work without a label to the one called default."""
+"""CEL for the LocalQueue of the object. Empty: none. Kueue assigns work without a label to the one called default."""
 
 _QUEUE_KEY = f"{text(QUEUE)} + request.namespace + '.' + variables.queue"
 _NAMES = first_of(
@@ -97,7 +97,7 @@ _NAMES = first_of(
     otherwise=entry("variables.facts", f"({_QUEUE_KEY})"),
 )
 WAYS = f"({_NAMES}).split('\\n').filter(n, ({text(WAY)} + n) in variables.facts).map(n, variables.facts[{text(WAY)} + n].split('\\n'))"
-"""The ways in which the object's pods can be scheduled, each a list of lines as this module writes them."""
+"""CEL for the scheduling options of the object's pods, each a list of lines written by this module."""
 
 _TOLERATED = either(
     every(f"{text_at('t', 'key')} == ''", f"{text_at('t', 'operator')} == 'Exists'"),
@@ -112,7 +112,7 @@ TERMS = list_at("p.pod", *REQUIRED_TERMS)
 
 
 def _meets(mark: str) -> str:
-    """Whether the lines of `w` that begin with `mark` meet the expression `e` of a node affinity, as NodeOffer.meets of lint says it."""
+    """Return CEL that is true if the lines of `w` that begin with `mark` meet the node affinity expression `e`, like NodeOffer.meets."""
     key, operator, values = text_at("e", "key"), text_at("e", "operator"), list_at("e", "values")
     begins = f"{text(mark)} + {key} + '='"
     is_listed = f"{values}.exists(v, ({begins} + v) in w)"
@@ -135,10 +135,10 @@ LANDS = every(
     f"size({TERMS}) == 0 || {TERMS}.exists(t, {list_at('t', 'matchExpressions')}.all(e, {_meets(LABEL)}))",
     _TOLERATES,
 )
-"""Whether it is certain that `p` can run on the nodes of the way `w`."""
+"""CEL that is true if `p` can certainly run on the nodes of the option `w`."""
 
 SPOT_WAYS = f"variables.ways.filter(w, w[2] != '0' && ({LANDS}))"
-"""The ways of `p` that certainly lead to nodes which the cloud takes back."""
+"""CEL for the options of `p` that certainly lead to nodes which the cloud reclaims."""
 
 _SELECTOR = mapping_at("p.pod", "nodeSelector")
 NAMES_SPOT_ITSELF = either(*(f"{entry(_SELECTOR, text(key))} in {texts(sorted(values))}" for key, values in SPOT_LABELS.items()))
@@ -150,7 +150,7 @@ OPEN = every(
     f"size({TERMS}) == 0 || {TERMS}.exists(t, {list_at('t', 'matchExpressions')}.all(e, {_LEFT_OPEN}))",
     _TOLERATES,
 )
-"""Whether Kueue may give `p` the flavor of the way `w`: nothing that `p` asks for speaks against it."""
+"""CEL that is true if Kueue may assign the flavor of the option `w` to `p`, because none of its requests excludes it."""
 _NAMED = f"variables.ways.filter(w, w[1] != '' && ({OPEN}) && (w[3] == {text(NAMES_SPOT)} || ({NAMES_SPOT_ITSELF}))).map(w, w[1])"
 
 _E_KEY, _E_VALUES = text_at("e", "key"), list_at("e", "values")
@@ -166,22 +166,22 @@ NAMED_BY = first_of(
     (f"variables.queue == '' || !(({_QUEUE_KEY}) in variables.facts)", ITSELF),
     otherwise=let("flavors", _NAMED, first_of(("size(flavors) > 0", "flavors"), otherwise=_ELSE)),
 )
-"""What names such nodes for `p`, of whatever pool: its own fields, or flavors that Kueue may give it."""
+"""CEL for the fields of `p`, or flavors that Kueue may assign to it, that name Spot nodes of any pool."""
 
 _GKE_KEYS = texts(sorted(key for key in SPOT_LABELS if key.startswith("cloud.google.com/")))
 SPOT_IS_OF_GKE = either(
     f"{_SELECTOR}.exists(k, k in {_GKE_KEYS})",
     f"{TERMS}.exists(t, {list_at('t', 'matchExpressions')}.exists(e, {_E_KEY} in {_GKE_KEYS}))",
 )
-"""Whether the labels by which `p` demands such nodes are GKE's."""
+"""CEL that is true if the labels by which `p` requires Spot nodes are GKE's."""
 
 SHOWN_BY = first_of(
     ("size(named) > 0", sentence("{via} names Spot nodes", via="named[0]")),
     otherwise=sentence("it may run on {pool}, which is Spot", pool="spot[0][0]"),
 )
-"""What shows that `p`, whose SPOT_WAYS are `spot` and whose NAMED_BY is `named`, runs on such nodes."""
+"""CEL for the reason why `p`, with its SPOT_WAYS as `spot` and its NAMED_BY as `named`, runs on Spot nodes."""
 
 
 def on_spot(problem: str) -> str:
-    """The problem of `p`, for which `spot` and `named` are there, if it certainly runs on such nodes."""
+    """Return CEL for the problem of `p` if it certainly runs on Spot nodes. The problem may use `spot` and `named`."""
     return let("spot", SPOT_WAYS, let("named", NAMED_BY, first_of(("size(spot) > 0 || size(named) > 0", problem))))

@@ -1,1 +1,1 @@
-"""The rules over Kubernetes YAML and JSON as files hold it: `flexspot lint`. Imports no Pulumi."""
+"""`flexspot lint`: the rules applied to Kubernetes YAML and JSON files. Does not import Pulumi."""

@@ -1,6 +1,6 @@
-"""The linter's configuration file: the policy pack's configuration, what only files need, and what can be wrong with a manifest's text.
+"""The linter's configuration file, and the rules about the text of manifests.
 
-Rules may be asked for by name, and have other levels under some paths.
+The file includes the policy pack's configuration. Rules may be selected by name, and may have other levels under some paths.
 """
 
 from __future__ import annotations
@@ -39,16 +39,16 @@ class PathLevels:
     levels: Mapping[str, Level]
 
     def covers(self, path: str) -> bool:
-        """Whether a path is one of the patterns, in which * stands for any text, / included."""
+        """Return whether a path matches one of the patterns, in which * matches any text, including /."""
         return any(fnmatchcase(path, pattern) for pattern in self.patterns)
 
 
-def selected(asked: Iterable[str], rules: Iterable[Rule]) -> frozenset[str]:
-    """The names of the rules that are asked for by name, by code, or by a pattern of either.
+def selected(requests: Iterable[str], rules: Iterable[Rule]) -> frozenset[str]:
+    """Return the names of the rules that match the requested names, codes, or patterns.
 
-    Raises ValueError for what no rule is called, and for no name at all.
+    Raises ValueError for a request that matches no rule, and for no request at all.
     """
-    known, names = list(rules), list(asked)
+    known, names = list(rules), list(requests)
     if not names:
         raise ValueError("it names no rule; `flexspot rules list` lists them all.")
     found: set[str] = set()
@@ -61,7 +61,7 @@ def selected(asked: Iterable[str], rules: Iterable[Rule]) -> frozenset[str]:
 
 
 def _read_path_levels(written: Any, rules: Iterable[Rule], problems: list[str]) -> tuple[PathLevels, ...]:
-    """The entries of `paths`: each with patterns under `match` and levels under `rules`. What is wrong is added to `problems`."""
+    """Return the entries of `paths`, each with patterns under `match` and levels under `rules`. Adds errors to `problems`."""
     if written is None:
         return ()
     if not isinstance(written, list):
@@ -95,8 +95,8 @@ INPUT_RULES: Final[tuple[Rule, ...]] = (
         code="FLX901",
         name=InputProblem.UNREADABLE,
         severity=Severity.HIGH,
-        summary="A Kubernetes object whose text is no YAML, no UTF-8, or beyond what anybody should read.",
-        why="What cannot be read is judged by no rule, and what is applied may not be what a reviewer believes to read.",
+        summary="A Kubernetes object whose text is not YAML, not UTF-8, or larger than the linter reads.",
+        why="Rules cannot judge an object that cannot be read, and the applied object may differ from what a reviewer reads.",
         remediation="Fix the text so that `kubectl apply --dry-run=client -f FILE` takes it; split what is too long into several files.",
         link="https://yaml.org/spec/1.1/",
     ),
@@ -104,20 +104,20 @@ INPUT_RULES: Final[tuple[Rule, ...]] = (
         code="FLX902",
         name=InputProblem.DUPLICATE_KEY,
         severity=Severity.HIGH,
-        summary="A key that one mapping holds twice.",
-        why="YAML forbids a key that one mapping holds twice. Tools that take it keep the last value and say nothing of the first, which "
-        "may be the limit or the taint that a reviewer saw.",
+        summary="A key that occurs twice in one mapping.",
+        why="YAML forbids duplicate keys. Tools that accept them keep the last value and silently drop the first, which may be the limit "
+        "or the taint that a reviewer saw.",
         remediation="Keep one of the two keys, with everything that belongs below it.",
         link="https://yaml.org/spec/1.1/#id932806",
     ),
 )
 
 
-_OF_TEXTS: Final = frozenset(rule.name for rule in INPUT_RULES)
+_TEXT_RULES: Final = frozenset(rule.name for rule in INPUT_RULES)
 
 
 def problem_finding(problem: Problem) -> Finding:
-    """The finding that tells of a problem."""
+    """Return the finding that reports a problem."""
     [rule] = [each for each in INPUT_RULES if each.name == problem.kind]
     version, kind, namespace, name = problem.named
     return replace(finding_of(rule, ObjectIdentity(version, kind, name, namespace), fails(problem.message)), page="docs/lint.md")
@@ -126,68 +126,70 @@ def problem_finding(problem: Problem) -> Finding:
 FILE_NAME: Final = "flexspot-lint.yaml"
 
 PACK: Final = "flexspot"
-"""The key under which the policy pack has its configuration; the file has the same under the same."""
+"""Key of the policy pack's configuration. The linter's file has the same content under the same key."""
 
 _KEYS: Final = (PACK, "exclude", "fail-on", "closed", "baseline", "clusters", "paths", "pages", OWN_RULES)
 
 
 @dataclass(frozen=True)
 class Configuration:
-    """The linter's configuration. `folder` is the file's folder, to which its patterns and paths are relative.
-
-    `fail_on` is the bar that somebody set. Without one the rules' levels decide, as in a preview: what is mandatory fails a run.
-
-    `rules` is what the file says of rules, as it is written: the policy pack's own configuration. `clusters` are files and folders by the
-    name of the cluster that they are of; with none the linter tells clusters apart by itself (flexspot.policies.lint.scopes). `paths` are
-    levels of rules under some paths, the last that fits counts. `pages` is where the rules' pages are, before `docs/rules`. `chosen` are
-    the rules that are asked for by name; None for all. `own` are an organisation's own rules.
-    """
+    """The linter's configuration."""
 
     settings: Settings = DEFAULTS
+    """Levels, parameters and suppressions of rules."""
     exclude: tuple[str, ...] = ()
     fail_on: Severity | None = None
+    """Lowest severity that fails a run, if a user set one. Otherwise the rules' levels decide, as in a preview: mandatory rules fail a run.
+    """
     closed: bool = False
     baseline: Path | None = None
     folder: Path = Path()
+    """Folder of the configuration file, to which its patterns and paths are relative."""
     rules: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """The file's settings of rules as written: the policy pack's own configuration."""
     clusters: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, "tuple[str, ...]"])
+    """Files and folders by cluster name. If empty, the linter separates clusters by itself (flexspot.policies.lint.scopes)."""
     paths: tuple[PathLevels, ...] = ()
+    """Levels of rules under some paths. The last match wins."""
     pages: str = ""
+    """URL prefix of the rules' pages, before `docs/rules`."""
     chosen: frozenset[str] | None = None
+    """Names of the selected rules. None: all."""
     own: tuple[OwnRule, ...] = ()
+    """An organisation's own rules."""
 
     @property
     def known_rules(self) -> tuple[Rule, ...]:
-        """Every rule that can have a finding in a file."""
+        """All rules that may have findings in files."""
         return (*judged_rules(), *self.own)
 
     @property
     def rules_of_objects(self) -> tuple[Rule, ...]:
-        """The rules on objects that a run is asked for."""
+        """The selected rules about objects."""
         return tuple(each for each in (*all_rules(), *self.own) if self.chosen is None or each.name in self.chosen)
 
     @property
     def running(self) -> Settings:
-        """The settings that rules on objects are run with: what is off but under some path is run, and told of there alone.
+        """Settings for the rules about objects. Rules that are enabled only under some paths run, too, and are reported only there.
 
-        They know no rule on texts, and would take a suppression of one for a mistake.
+        Excludes suppressions of rules about texts, which the rules about objects would reject as mistakes.
         """
         somewhere = {rule for each in self.paths for rule, level in each.levels.items() if level is not Level.DISABLED}
         on = {rule: Level.ADVISORY for rule in somewhere if self.level(rule) is Level.DISABLED}
-        of_objects = tuple(each for each in self.settings.suppressions if each.rule not in _OF_TEXTS)
+        of_objects = tuple(each for each in self.settings.suppressions if each.rule not in _TEXT_RULES)
         return replace(self.settings, levels={**self.settings.levels, **on}, suppressions=of_objects)
 
     @property
     def locked(self) -> dict[str, bool]:
-        """Of each rule whether it may not be suppressed."""
+        """For each rule, whether it must not be suppressed."""
         return {rule.name: self.settings.locks(rule) for rule in self.known_rules}
 
     def page(self, written: str) -> str:
-        """Where a page of this repository is, for whoever has none of it."""
+        """Return the address of a page of this repository for readers without a checkout."""
         return f"{self.pages.rstrip('/')}/{written}" if self.pages and written else written
 
     def cluster_paths(self) -> dict[str, tuple[str, ...]]:
-        """The paths of each cluster as paths of files are given: relative to the working folder, and absolute."""
+        """Return the paths of each cluster in the forms in which files may be named: relative to the working folder, and absolute."""
         absolute = {name: [self.folder / path for path in paths] for name, paths in self.clusters.items()}
         return {
             name: tuple(spelling for path in paths for spelling in (os.path.relpath(path), os.path.normpath(path.absolute())))
@@ -195,13 +197,13 @@ class Configuration:
         }
 
     def binding(self, rule: str, severity: Severity, path: str) -> bool:
-        """Whether a finding decides the exit code: by its rule's level in the file, else the bar, else the shipped level."""
+        """Return whether a finding decides the exit code: by its rule's level in the file, else `fail_on`, else the shipped level."""
         written = self._level_under(rule, path) or self.settings.levels.get(rule)
         if written is not None:
             return written is Level.MANDATORY
         if self.fail_on is not None:
             return GRAVEST_FIRST.index(severity) <= GRAVEST_FIRST.index(self.fail_on)
-        # What is no rule's, such as a defect of a suppression, has no level.
+        # Findings that do not belong to a rule, such as a defect of a suppression, have no level.
         level = self.level(rule, path)
         return level is Level.MANDATORY if level else severity in GRAVEST_FIRST[:2]
 
@@ -212,13 +214,13 @@ class Configuration:
         return next((each.levels[rule] for each in reversed(self.paths) if rule in each.levels and each.covers(relative)), None)
 
     def level(self, rule: str, path: str = "") -> Level | None:
-        """The level of a rule, at a path if one is given; None for what is no rule, such as a defect of a suppression."""
+        """Return the level of a rule, at a path if one is given. None for other findings, such as a defect of a suppression."""
         named = _by_name().get(rule) or next((each for each in self.own if each.name == rule), None)
         return self._level_under(rule, path) or (self.settings.level(named) if named else None)
 
 
 def judged_rules() -> tuple[Rule, ...]:
-    """Every rule that can have a finding in a file: those on objects, and those on the text itself."""
+    """Return all rules that may have findings in files: those about objects, and those about texts."""
     return (*all_rules(), *INPUT_RULES)
 
 
@@ -228,7 +230,7 @@ def _by_name() -> Mapping[str, Rule]:
 
 
 def find_configuration(start: Path) -> Path | None:
-    """The configuration file in `start` or in the nearest folder above it, up to the one that holds a git repository."""
+    """Return the configuration file in `start` or the nearest folder above it, up to the root of the git repository."""
     for folder in (start, *start.parents):
         if (folder / FILE_NAME).is_file():
             return folder / FILE_NAME
@@ -238,7 +240,7 @@ def find_configuration(start: Path) -> Path | None:
 
 
 def read_configuration(path: Path) -> Configuration:
-    """The configuration that a file holds. Raises ExplainedError with all that is wrong with it."""
+    """Return the configuration in a file. Raises ExplainedError with all errors in it."""
     try:
         documents = documents_in(path.read_bytes())
     except OSError as error:
@@ -249,27 +251,27 @@ def read_configuration(path: Path) -> Configuration:
     written: Any = documents[0].value if documents else {}
     if len(documents) > 1 or not isinstance(written, dict):
         raise _unusable(path, ["it must be one mapping with the keys " + ", ".join(_KEYS)])
-    held = cast("dict[str, Any]", written)
-    problems += [f"{key}: there is no such key; allowed: {', '.join(_KEYS)}" for key in held if key not in _KEYS]
-    own = read_own_rules(held.get(OWN_RULES), [text for rule in judged_rules() for text in (rule.name, rule.code)], problems)
+    content = cast("dict[str, Any]", written)
+    problems += [f"{key}: there is no such key; allowed: {', '.join(_KEYS)}" for key in content if key not in _KEYS]
+    own = read_own_rules(content.get(OWN_RULES), [text for rule in judged_rules() for text in (rule.name, rule.code)], problems)
     known = (*judged_rules(), *own)
-    settings = replace(_settings(held.get(PACK), known, problems), custom=frozenset(rule.name for rule in own))
+    settings = replace(_settings(content.get(PACK), known, problems), custom=frozenset(rule.name for rule in own))
 
-    def taken(key: str, default: Any, fits: Callable[[Any], bool], words: str) -> Any:
-        value = held.get(key, default)
+    def value_of(key: str, default: Any, fits: Callable[[Any], bool], words: str) -> Any:
+        value = content.get(key, default)
         if not fits(value):
             problems.append(f"{key}: {words}")
         return value
 
-    exclude = taken("exclude", [], _is_texts, "must be a list of path patterns such as tests/*, relative to this file")
-    bars = f"{held.get('fail-on')!r} is not allowed; allowed: {', '.join(Severity)}"
-    fail_on = taken("fail-on", None, lambda each: each is None or each in list(Severity), bars)
-    closed = taken("closed", False, lambda each: isinstance(each, bool), "must be true or false")
-    baseline = taken("baseline", None, lambda each: isinstance(each, str | None), "must be the path of a file, relative to this one")
-    clusters = _clusters(held.get("clusters"), problems)
-    paths = _read_path_levels(held.get("paths"), known, problems)
+    exclude = value_of("exclude", [], _is_texts, "must be a list of path patterns such as tests/*, relative to this file")
+    severities = f"{content.get('fail-on')!r} is not allowed; allowed: {', '.join(Severity)}"
+    fail_on = value_of("fail-on", None, lambda each: each is None or each in list(Severity), severities)
+    closed = value_of("closed", False, lambda each: isinstance(each, bool), "must be true or false")
+    baseline = value_of("baseline", None, lambda each: isinstance(each, str | None), "must be the path of a file, relative to this one")
+    clusters = _clusters(content.get("clusters"), problems)
+    paths = _read_path_levels(content.get("paths"), known, problems)
     place = "must be the URL that docs/rules is below, such as https://git.acme.com/flexspot/blob/main"
-    pages = taken("pages", "", lambda each: isinstance(each, str), place)
+    pages = value_of("pages", "", lambda each: isinstance(each, str), place)
     if problems:
         raise _unusable(path, problems)
     folder = path.resolve().parent
@@ -280,7 +282,7 @@ def read_configuration(path: Path) -> Configuration:
         closed=closed,
         baseline=folder / baseline if baseline is not None else None,
         folder=folder,
-        rules=mapping_of(held.get(PACK)),
+        rules=mapping_of(content.get(PACK)),
         clusters=clusters,
         paths=paths,
         pages=pages,
@@ -289,7 +291,7 @@ def read_configuration(path: Path) -> Configuration:
 
 
 def _is_texts(written: Any) -> bool:
-    """Whether it is a list of texts, or nothing."""
+    """Return whether it is a list of texts or absent."""
     return written is None or (isinstance(written, list) and all(isinstance(each, str) for each in cast("list[Any]", written)))
 
 

@@ -1,4 +1,4 @@
-"""From a file's bytes to the Kubernetes objects in it, and what is wrong with its text. Never raises for what the bytes are."""
+"""Kubernetes objects in a file's bytes, and problems of its text. Never raises, whatever the bytes are."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from flexspot.policies.lint.parts import (
     KUSTOMIZATION_FILES,
     PATCH_MARKS,
-    Taking,
+    Include,
     compared_files,
+    includes_of,
     is_assertion_file,
     is_fragment,
     is_patch,
     patch_files,
-    taking_of,
 )
 from flexspot.policies.lint.yaml_reading import (
     FILE_BYTES,
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 class Skipped(StrEnum):
-    """Why something was not judged without that being anybody's fault. The value is how the summary names it."""
+    """Reason why something was not judged although it is not wrong. The value is its name in the summary."""
 
     NOT_KUBERNETES = "documents that are not Kubernetes objects"
     TEMPLATE = "templates that must be rendered first"
@@ -57,7 +57,7 @@ class Skipped(StrEnum):
 
 
 class InputProblem(StrEnum):
-    """What can be wrong with a file before any rule sees an object of it. These are findings, named like rules."""
+    """A problem of a file that is found before rules see its objects. Problems are findings, named like rules."""
 
     UNREADABLE = "unreadable-manifest"
     DUPLICATE_KEY = "duplicate-key"
@@ -65,50 +65,54 @@ class InputProblem(StrEnum):
 
 @dataclass(frozen=True)
 class Manifest:
-    """One Kubernetes object of a file.
-
-    `chunk` is how many lines stand before the text that it is in, `line` where that text's first key is, from 1; `steps` lead from the
-    root of the document to the object, and are empty unless it is an item of a List. `partial`: a page shows a part of it.
-    `unread`: a template makes it, or a page shows it in no whole YAML, so that its kind alone is known: it is judged by nobody, and others
-    may refer to it.
-    """
+    """One Kubernetes object in a file."""
 
     path: str
     chunk: int
+    """Number of lines before the document's text."""
     line: int
+    """Line of the document's first key, from 1."""
     steps: tuple[str, ...]
+    """Path from the document's root to the object. Empty unless it is an item of a List."""
     value: dict[str, Any]
     partial: bool = False
+    """True if a page shows only a part of the object."""
     unread: bool = False
+    """True for a template, or for incomplete YAML in a page, of which only the kind is known.
+
+    No rule judges it, but others may refer to it.
+    """
 
 
 @dataclass(frozen=True)
 class Problem:
-    """Something wrong with the text. `named` is apiVersion, kind, namespace and name as far as they could be read."""
+    """A problem of a file's text."""
 
     kind: InputProblem
     path: str
     line: int
     named: tuple[str, str, str, str]
+    """apiVersion, kind, namespace and name, as far as they could be read."""
     message: str
 
 
 @dataclass
 class FilesRead:
-    """What was read, of one file or of many. `documents` counts those that hold anything, Kubernetes objects or not."""
+    """The contents of one or more files."""
 
     manifests: list[Manifest] = field(default_factory=list[Manifest])
     problems: list[Problem] = field(default_factory=list[Problem])
     skipped: Counter[Skipped] = field(default_factory=Counter[Skipped])
     files: int = 0
     documents: int = 0
+    """Number of documents with content, whether Kubernetes objects or not."""
     parts: list[tuple[str, Skipped]] = field(default_factory=list[tuple[str, Skipped]])
-    """Files that others say to hold parts of objects, as paths in the form of Manifest.path, or patterns of such, with what they are."""
-    takings: list[Taking] = field(default_factory=list["Taking"])
-    """What kustomizations and tools of GitOps take."""
+    """Paths, or patterns of paths, of files that other files declare as parts of objects, with their kind. Same form as Manifest.path."""
+    includes: list[Include] = field(default_factory=list["Include"])
+    """Files that kustomizations and GitOps tools include."""
 
     def add(self, other: FilesRead) -> None:
-        """Takes in what another part of the run read."""
+        """Add the contents of other files."""
         self.manifests += other.manifests
         self.problems += other.problems
         if other.skipped:
@@ -116,16 +120,16 @@ class FilesRead:
         self.files += other.files
         self.documents += other.documents
         self.parts += other.parts
-        self.takings += other.takings
+        self.includes += other.includes
 
 
-# What names a Kubernetes object, where the text as a whole cannot be read.
+# Finds a Kubernetes object in text that cannot be parsed.
 _NAMES_OBJECT = re.compile(rb'^[ \t{-]*"?apiVersion"?[ \t]*:', re.MULTILINE)
 _FIELD_TEXT: Final = {
     name: re.compile(rb'^[ \t{]*"?' + name.encode() + rb'"?[ \t]*:[ \t]*["\']?([A-Za-z0-9./_-]+)', re.MULTILINE)
     for name in ("apiVersion", "kind")
 }
-# A key may be spelled with escapes; then only the parser can tell what it is.
+# Keys may contain escapes, which only the parser can decode.
 _ESCAPE = re.compile(rb"\\[uUx]")
 _NO_BLANK = re.compile(r"\S")
 _UTF16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
@@ -133,12 +137,12 @@ _MARKDOWN: Final = frozenset({".md", ".markdown"})
 _BINARY_WITHIN: Final = 8192
 _NAMED_WITHIN: Final = 1024 * 1024
 
-_NO_RULE_LOOKS_AT: Final = frozenset({"CustomResourceDefinition"})
-"""Kinds that are long and that no reader of flexspot.policies.inventory.reading takes for its own; their text is checked all the same."""
+_UNUSED_KINDS: Final = frozenset({"CustomResourceDefinition"})
+"""Long kinds that no reader of flexspot.policies.inventory.reading uses. Their text is checked all the same."""
 
 
 def read_text(path: str, text: bytes) -> FilesRead:
-    """What a file holds; its name says whether it is Markdown, JSON or, for any other ending, YAML."""
+    """Read the contents of a file. The name's ending decides between Markdown, JSON and, for any other, YAML."""
     reading = FilesRead(files=1)
     if len(text) > FILE_BYTES:
         _refuse_file(reading, path, text, f"the file is over {FILE_BYTES >> 20} MiB, the most that is read")
@@ -154,7 +158,7 @@ def read_text(path: str, text: bytes) -> FilesRead:
         return reading
     ending = posixpath.splitext(path)[1].lower()
     if ending == ".json":
-        # A tab within a text of JSON is written as an escape, so every tab is a blank; YAML takes no tabs for indentation.
+        # JSON strings contain tabs only as escapes, so every tab is white space. YAML does not accept tabs as indentation.
         text = text.replace(b"\t", b" ")
     values = 0
     for chunk in markdown_chunks(text) if ending in _MARKDOWN else yaml_chunks(text):
@@ -174,7 +178,7 @@ def _refuse_file(reading: FilesRead, path: str, text: bytes, reason: str) -> Non
 
 
 def _read_chunk(reading: FilesRead, path: str, chunk: Chunk, ending: str) -> int:
-    """Adds what a chunk holds; returns how many values it has."""
+    """Add the contents of a chunk, and return its number of values."""
     reading.documents += 1
     kustomizes = posixpath.basename(path) in KUSTOMIZATION_FILES
     if b"apiVersion" not in chunk.text and _ESCAPE.search(chunk.text) is None and not kustomizes:
@@ -187,40 +191,40 @@ def _read_chunk(reading: FilesRead, path: str, chunk: Chunk, ending: str) -> int
         return 0
     for document in documents:
         if kustomizes and isinstance(document.value, dict):
-            _tell_links(reading, path, cast("dict[str, Any]", document.value))
+            _record_links(reading, path, cast("dict[str, Any]", document.value))
         found = list(_objects(document.value, ()))
         if not found:
             reading.skipped[Skipped.NOT_KUBERNETES] += 1
             continue
-        _tell_duplicates(reading, path, chunk, document)
+        _record_duplicates(reading, path, chunk, document)
         for steps, value in found:
             if not kustomizes:
-                _tell_links(reading, path, value)
-            _take(reading, Manifest(path, chunk.line, chunk.line + document.line, steps, value), chunk.text, ending)
+                _record_links(reading, path, value)
+            _add_object(reading, Manifest(path, chunk.line, chunk.line + document.line, steps, value), chunk.text, ending)
     return sum(document.size for document in documents)
 
 
-def _take(reading: FilesRead, manifest: Manifest, text: bytes, ending: str) -> None:
-    """Takes an object to be judged, unless no rule looks at it or it is a part of another."""
+def _add_object(reading: FilesRead, manifest: Manifest, text: bytes, ending: str) -> None:
+    """Add an object to be judged, unless no rule covers it or it is a part of another object."""
     value = manifest.value
     part = _part_of(manifest.path, value, text)
     if part is not None:
         reading.skipped[part] += 1
-    elif value["kind"] not in _NO_RULE_LOOKS_AT or _speaks_to_rules(value):
+    elif value["kind"] not in _UNUSED_KINDS or _has_rule_annotation(value):
         reading.manifests.append(replace(manifest, partial=True) if ending in _MARKDOWN and is_fragment(value) else manifest)
 
 
-def _tell_links(reading: FilesRead, path: str, value: dict[str, Any]) -> None:
-    """Notes what an object says of other files."""
+def _record_links(reading: FilesRead, path: str, value: dict[str, Any]) -> None:
+    """Record an object's references to other files."""
     reading.parts += [(file, Skipped.PATCH) for file in patch_files(path, value)]
     reading.parts += [(file, Skipped.ASSERTION) for file in compared_files(path, value)]
-    taking = taking_of(path, value)
-    if taking is not None:
-        reading.takings.append(taking)
+    included = includes_of(path, value)
+    if included is not None:
+        reading.includes.append(included)
 
 
 def _part_of(path: str, value: dict[str, Any], text: bytes) -> Skipped | None:
-    """What an object is that is none of its own, by its file's name or by its keys."""
+    """Return the reason to skip an object that is only a part of one, by its file's name or its keys."""
     if is_assertion_file(path):
         return Skipped.ASSERTION
     return Skipped.PATCH if any(mark in text for mark in PATCH_MARKS) and is_patch(value) else None
@@ -232,8 +236,8 @@ def _documents(text: bytes, ending: str) -> list[Document]:
     except DocumentRefusedError as refused:
         if ending != ".json" or not refused.syntax:
             raise
-        # JSON that is no YAML: surrogate pairs, a key of over 1,024 letters, or objects one after the other, which kubectl takes.
-        # Written by a program, so without duplicate keys.
+        # JSON that is not YAML: surrogate pairs, keys of over 1,024 characters, or several objects in a row, which kubectl accepts.
+        # Programs write such JSON, so it has no duplicate keys.
         try:
             return [each for line, value in _json_values(text.decode()) for each in _as_yaml(value, line)]
         except (ValueError, RecursionError):
@@ -241,7 +245,7 @@ def _documents(text: bytes, ending: str) -> list[Document]:
 
 
 def _json_values(text: str) -> Iterator[tuple[int, Any]]:
-    """The values that stand one after the other, each with the number of lines before it. Raises ValueError for what is no JSON."""
+    """Yield consecutive JSON values, each with the number of lines before it. Raises ValueError for other text."""
     reader = json.JSONDecoder()
     place, line = 0, 0
     while True:
@@ -256,7 +260,7 @@ def _json_values(text: str) -> Iterator[tuple[int, Any]]:
 
 
 def _as_yaml(value: Any, line: int) -> Iterator[Document]:
-    """What JSON's own reader took, through YAML again, so that its bounds hold for it."""
+    """Parse a JSON value again as YAML, so that the limits of YAML apply."""
     for each in documents_in(json.dumps(value, ensure_ascii=False).encode(errors="replace")):
         yield replace(each, line=line + 1)
 
@@ -277,7 +281,7 @@ def _refuse(reading: FilesRead, path: str, chunk: Chunk, ending: str, refused: D
         reading.problems.append(Problem(InputProblem.UNREADABLE, path, chunk.line + refused.line, (version, kind, "", ""), str(refused)))
 
 
-def _tell_duplicates(reading: FilesRead, path: str, chunk: Chunk, document: Document) -> None:
+def _record_duplicates(reading: FilesRead, path: str, chunk: Chunk, document: Document) -> None:
     for each in document.duplicates:
         reason = f"duplicate key {each.key}, first on line {chunk.line + each.first_line}"
         line = chunk.line + each.line
@@ -285,19 +289,19 @@ def _tell_duplicates(reading: FilesRead, path: str, chunk: Chunk, document: Docu
 
 
 def _objects(value: Any, steps: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], dict[str, Any]]]:
-    """The object, or those of a List or of an array; the items of a PodList need not say that they are Pods."""
+    """Yield the object, or the items of a List or an array. Items of a PodList need not have a kind."""
     if isinstance(value, list) and not steps:
         for place, each in enumerate(cast("list[Any]", value)):
             yield from _objects(each, (str(place),))
     if not isinstance(value, dict):
         return
-    held = cast("dict[str, Any]", value)
-    version, kind = held.get("apiVersion"), held.get("kind")
+    fields = cast("dict[str, Any]", value)
+    version, kind = fields.get("apiVersion"), fields.get("kind")
     if not isinstance(version, str) or not isinstance(kind, str):
         return
-    items = held.get("items")
+    items = fields.get("items")
     if not kind.endswith("List") or not isinstance(items, list):
-        yield steps, held
+        yield steps, fields
         return
     typed = {"apiVersion": version, "kind": kind.removesuffix("List")} if kind != "List" else {}
     for place, item in enumerate(cast("list[Any]", items)):
@@ -306,13 +310,13 @@ def _objects(value: Any, steps: tuple[str, ...]) -> Iterator[tuple[tuple[str, ..
 
 
 def named(value: dict[str, Any]) -> tuple[str, str, str, str]:
-    """apiVersion, kind, namespace and name of an object, empty where they are no texts."""
+    """Return apiVersion, kind, namespace and name of an object. Empty where they are not text."""
     of = mapping_of(value.get("metadata"))
     wanted = (value.get("apiVersion"), value.get("kind"), of.get("namespace"), of.get("name"))
     version, kind, namespace, name = (each if isinstance(each, str) else "" for each in wanted)
     return version, kind, namespace, name
 
 
-def _speaks_to_rules(value: dict[str, Any]) -> bool:
-    """Whether an annotation of the object is for the rules, and so has to be checked whatever the object is."""
+def _has_rule_annotation(value: dict[str, Any]) -> bool:
+    """Return whether the object has an annotation for rules, which is checked for every kind."""
     return any("flexspot" in key for key in mapping_of(mapping_of(value.get("metadata")).get("annotations")))

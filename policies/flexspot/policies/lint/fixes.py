@@ -1,7 +1,7 @@
-"""What `flexspot lint --fix` changes: the one addition that surely fixes a finding, without touching another letter of the file.
+"""Changes of `flexspot lint --fix`: each adds what certainly fixes a finding and changes no other character of the file.
 
-The text is not printed anew from what a parser made of it: that would lose comments, quotes and the order of keys. The addition is put
-at the beginning of the mapping or the list that it belongs to: below the line of its key, or behind its opening bracket.
+The file is not rendered from parsed data, which would lose comments, quotes and the order of keys. The addition is inserted at the
+beginning of its mapping or list: below the line of its key, or after its opening bracket.
 """
 
 from __future__ import annotations
@@ -34,29 +34,31 @@ if TYPE_CHECKING:
     from flexspot.policies.lint.report import LintReport, Placed
 
 
-# What is a text for YAML wherever it stands, and for every version of it.
+# Matches scalars that are text anywhere in YAML and in all of its versions.
 _PLAIN: Final = re.compile(r"[A-Za-z][A-Za-z0-9_./-]*[A-Za-z0-9]")
 _WORDS: Final = frozenset({"true", "false", "yes", "no", "on", "off", "null", "nan", "inf"})
 
 
 class NotEditableError(Exception):
-    """Why an addition is not written, for a person."""
+    """The reason why an addition is not written, for users."""
 
 
 @dataclass(frozen=True)
 class _YamlPlace:
-    """A mapping or a list of the document, the line of its key or else its own, and the steps below it that are not written."""
+    """A mapping or list of the document."""
 
     node: yaml.Node
     key_line: int
+    """Line of its key, or its own line."""
     missing: Sequence[str]
+    """Steps below it that do not exist yet."""
 
 
 def with_addition(text: str, steps: Sequence[str], line: int, addition: Addition, *, is_json: bool) -> str:
-    """The text of one document with the addition; `steps` and `line` (from 1) are of the object in it.
+    """Return the text of one document with the addition. `steps` and `line` (from 1) locate the object in it.
 
-    Raises NotEditableError where the document holds templates, anchors or aliases, or where what comes out is not the document with the
-    addition and nothing else.
+    Raises NotEditableError if the document contains templates, anchors or aliases, or if the result would differ from the document in
+    anything but the addition.
     """
     if "{{" in text or "${" in text:
         raise NotEditableError("the document is a template")
@@ -82,12 +84,12 @@ def _value(text: bytes, line: int) -> Any:
 
 
 def _value_with(value: Any, steps: Sequence[str], addition: Addition) -> Any:
-    """The document as it should be, as plain data. Raises ValueError where something else stands in the way."""
+    """Return the expected document as plain data. Raises ValueError if another value is in the way."""
     if not steps:
         if addition.key and (value is None or isinstance(value, dict)):
-            held = cast("dict[str, Any]", value or {})
-            if addition.key not in held:
-                return {addition.key: addition.value, **held}
+            fields = cast("dict[str, Any]", value or {})
+            if addition.key not in fields:
+                return {addition.key: addition.value, **fields}
         elif not addition.key and (value is None or isinstance(value, list)):
             return [addition.value, *cast("list[Any]", value or [])]
         raise ValueError(addition.at)
@@ -125,12 +127,12 @@ def _written(text: str, place: _YamlPlace, addition: Addition, *, is_json: bool)
 
 
 def _below(steps: Sequence[str], value: Any) -> Any:
-    """The value below keys that are not there yet."""
+    """Return the value nested below the missing keys."""
     return {steps[0]: _below(steps[1:], value)} if steps else value
 
 
 def _block(value: Any) -> list[str]:
-    """The lines of a mapping or a list below its key."""
+    """Return the lines of a mapping or a list below its key."""
     if isinstance(value, list):
         return [f"  - {_inline(each)}" for each in cast("list[Any]", value)]
     found: list[str] = []
@@ -159,20 +161,21 @@ _ENDINGS: Final = (".yaml", ".yml", ".json")
 
 @dataclass(frozen=True)
 class FileChange:
-    """A file as it is and as it would be, and how many findings that fixes."""
+    """A file before and after its fixes."""
 
     path: str
     before: str
     after: str
     fixed: int
+    """Number of findings that the change fixes."""
 
     def diff(self) -> str:
-        """The change as a patch."""
+        """Return the change as a patch."""
         lines = (each.splitlines(keepends=True) for each in (self.before, self.after))
         return "".join(difflib.unified_diff(*lines, fromfile=self.path, tofile=self.path, n=2))
 
     def write(self) -> None:
-        """Replaces the file as a whole, so that a reader sees the one text or the other. Raises ExplainedError."""
+        """Replace the file atomically, so that readers see either the old or the new text. Raises ExplainedError."""
         real = Path(self.path).resolve()
         try:
             _replace(real, self.after)
@@ -183,14 +186,15 @@ class FileChange:
 
 @dataclass(frozen=True)
 class Fixes:
-    """What would be changed, and of what can be fixed but is not, the reason."""
+    """The changes that fix findings."""
 
     changes: tuple[FileChange, ...]
     left: tuple[tuple[Placed, str], ...]
+    """Fixable findings that are not fixed, with the reason."""
 
 
 def owner_label(written: str, settings: Settings) -> tuple[str, str]:
-    """KEY and VALUE of the option --owner. Raises ExplainedError for a key that is no owner's."""
+    """Return key and value of the option --owner. Raises ExplainedError for a key that is not an owner label."""
     key, _, value = written.partition("=")
     allowed = settings.parameters(missing_owner_labels).texts("label-keys")
     if key in allowed and value:
@@ -200,7 +204,10 @@ def owner_label(written: str, settings: Settings) -> tuple[str, str]:
 
 
 def fixes_of(report: LintReport, owner: tuple[str, str] | None) -> Fixes:
-    """The changes that fix the open findings of a report; each file is read again. Owners are only those that the person named."""
+    """Return the changes that fix the open findings of a report. Reads each file again.
+
+    Owner labels use only the `owner` that a user named.
+    """
     by_path: dict[str, list[Placed]] = {}
     for each in report.open:
         if each.finding.adds is not None:
@@ -211,7 +218,7 @@ def fixes_of(report: LintReport, owner: tuple[str, str] | None) -> Fixes:
 
 
 def _change(path: str, owner: tuple[str, str] | None, findings: Sequence[Placed], left: list[tuple[Placed, str]]) -> FileChange:
-    """The additions to one file, from its end to its beginning, so that what is still to be found stays where it was."""
+    """Return the additions to one file, made from its end to its beginning so that earlier lines keep their numbers."""
     try:
         before = _text(path)
     except NotEditableError as error:
@@ -259,7 +266,7 @@ def _text(path: str) -> str:
 
 
 def _added(text: str, manifest: Manifest, addition: Addition, *, is_json: bool) -> str:
-    """The file's text with the addition in the document of the object; the lines before that are as they were when it was read."""
+    """Return the file's text with the addition in the object's document. Lines before that document are unchanged since it was read."""
     for chunk in yaml_chunks(text.encode()):
         if chunk.line == manifest.chunk:
             lines = text.split("\n")

@@ -1,4 +1,4 @@
-"""The forms in which a report is printed: for people, GitHub's annotations, programs, code scanning services, and CI servers as tests."""
+"""Output formats of a report: text, GitHub annotations, JSON, SARIF for code scanning services, and JUnit for CI servers."""
 
 from __future__ import annotations
 
@@ -21,30 +21,30 @@ if TYPE_CHECKING:
 
 _COLOURS: Final = {Severity.CRITICAL: "1;31", Severity.HIGH: "31", Severity.MEDIUM: "33", Severity.LOW: "36"}
 _CLUSTERS_LISTED: Final = 8
-"""How many clusters the summary names; JSON has all."""
+"""Most clusters that the summary names. JSON lists all."""
 
 _KINDS_LISTED: Final = 8
-"""How many kinds that no rule looks at the summary names, the most frequent first; JSON has all."""
+"""Most uncovered kinds that the summary names, the most frequent first. JSON lists all."""
 
 _DIM: Final = "2"
 _BOLD: Final = "1"
 
 
 def as_text(report: LintReport, *, colours: bool = False, details: bool = False) -> str:
-    """A line and a remedy for each open finding, then what it comes to.
+    """Return a line and a remedy for each open finding, and the summary.
 
-    `details` lists what is suppressed and what could not be decided too, which are counted in any case.
+    With `details`, suppressed and undecided findings are listed, too. They are always counted.
     """
     return "".join(f"{line}\n" for line in _lines(report, _Paint(on=colours), details=details))
 
 
 def defect_lines(report: LintReport) -> list[str]:
-    """What was judged by nobody because a rule or a reader is broken."""
+    """Return the lines about objects that a broken rule or reader could not judge."""
     return [_line(each, "undecided", _DIM, _PLAIN) for each in report.undecided if each.defect]
 
 
 def summary_lines(report: LintReport) -> list[str]:
-    """What a run comes to."""
+    """Return the summary of a run, without colours."""
     return list(_summary(report, _PLAIN))
 
 
@@ -78,8 +78,8 @@ def _lines(report: LintReport, paint: _Paint, *, details: bool) -> Iterator[str]
 
 def _line(placed: Placed, word: str, colour: str, paint: _Paint) -> str:
     finding = placed.finding
-    said = printable(f"{finding.rule} ({finding.code}): {placed.said}")
-    return f"{paint(f'{placed.path}:{placed.line}:', _BOLD)} {paint(word, colour)} {said}"
+    text = printable(f"{finding.rule} ({finding.code}): {placed.description}")
+    return f"{paint(f'{placed.path}:{placed.line}:', _BOLD)} {paint(word, colour)} {text}"
 
 
 def _summary(report: LintReport, paint: _Paint) -> Iterator[str]:
@@ -99,7 +99,7 @@ def _summary(report: LintReport, paint: _Paint) -> Iterator[str]:
         most = sorted(report.unjudged.items(), key=lambda each: (-each[1], each[0]))
         more = f" and {len(most) - _KINDS_LISTED} more kinds" if len(most) > _KINDS_LISTED else ""
         listed = ", ".join(f"{count} {kind}" for kind, count in most[:_KINDS_LISTED])
-        yield printable(f"no rule looks at: {listed}{more}.")
+        yield printable(f"no rule covers: {listed}{more}.")
     if report.skipped:
         yield "not judged: " + ", ".join(f"{count} {reason}" for reason, count in sorted(report.skipped.items())) + "."
 
@@ -109,13 +109,13 @@ _COMMANDS: Final = {Severity.CRITICAL: "error", Severity.HIGH: "error", Severity
 
 
 def as_github(report: LintReport) -> str:
-    """One annotation for each open finding, then the summary for whoever reads the log."""
+    """Return an annotation for each open finding, and the summary for readers of the log."""
     return "".join(f"{line}\n" for line in [*map(_annotation, report.open), *defect_lines(report), *summary_lines(report)])
 
 
 def _annotation(placed: Placed) -> str:
     finding = placed.finding
-    text = f"{placed.said}.\nTo fix it: {finding.remediation}"
+    text = f"{placed.description}.\nTo fix it: {finding.remediation}"
     if placed.references:
         text += f"\nSee {placed.references}"
     title = f"{finding.rule} ({finding.code}, {finding.severity})"
@@ -133,15 +133,18 @@ def _property(text: str) -> str:
 
 
 def as_json(report: LintReport, *, details: bool = False) -> str:
-    """`{"findings": [...], "summary": {...}}`, the suppressed findings among the others; with `details` also `undecided`, in their form."""
-    told: dict[str, Any] = {"findings": [_finding(each) for each in report.findings]}
+    """Return `{"findings": [...], "summary": {...}}`, with suppressed findings among the others.
+
+    `details` adds `undecided` in the same form.
+    """
+    shown: dict[str, Any] = {"findings": [_finding(each) for each in report.findings]}
     if details:
-        told["undecided"] = [_finding(each) for each in report.undecided]
-    return json.dumps({**told, "summary": summary(report)}, indent=2) + "\n"
+        shown["undecided"] = [_finding(each) for each in report.undecided]
+    return json.dumps({**shown, "summary": summary(report)}, indent=2) + "\n"
 
 
 def summary(report: LintReport) -> dict[str, Any]:
-    """What was judged, what came of it, and what was passed over."""
+    """Return the counts of judged, undecided, suppressed and skipped items, and the result of the run."""
     return {
         "files": report.files,
         "documents": report.documents,
@@ -178,7 +181,7 @@ def _finding(placed: Placed) -> dict[str, Any]:
 
 
 SARIF_SCHEMA: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
-"""The form of what code scanning services take."""
+"""Schema of the format that code scanning services accept."""
 
 _LEVELS: Final = {Severity.CRITICAL: "error", Severity.HIGH: "error", Severity.MEDIUM: "warning", Severity.LOW: "note"}
 # GitHub shows over 9.0 as critical, over 7.0 as high, over 4.0 as medium.
@@ -187,7 +190,7 @@ _SECURITY_SEVERITY: Final = {Severity.CRITICAL: "9.5", Severity.HIGH: "8.0", Sev
 
 
 def as_sarif(report: LintReport, version: str, configuration: Configuration | None = None) -> str:
-    """One run, with every rule of the configuration described, and every finding; those that are suppressed say why."""
+    """Return a SARIF run with all rules of the configuration and all findings. Suppressed findings include their reason."""
     judging = configuration or Configuration()
     rules = judging.known_rules
     known = {rule.name for rule in rules}
@@ -220,7 +223,7 @@ def _result(placed: Placed, fingerprint: str, place: int | None) -> dict[str, An
     result: dict[str, Any] = {
         "ruleId": finding.rule,
         "level": _LEVELS[finding.severity],
-        "message": {"text": printable(f"{placed.said}. To fix it: {finding.remediation}", lines=True)},
+        "message": {"text": printable(f"{placed.description}. To fix it: {finding.remediation}", lines=True)},
         "locations": [
             {
                 "physicalLocation": {"artifactLocation": {"uri": _uri(placed.path)}, "region": {"startLine": placed.line}},
@@ -238,7 +241,7 @@ def _result(placed: Placed, fingerprint: str, place: int | None) -> dict[str, An
 
 
 def _uri(path: str) -> str:
-    """A path as a reference that is relative to where the linter was started, which is the checkout in a workflow."""
+    """Return a path as a URI reference relative to the linter's working folder, which is the checkout in a workflow."""
     absolute = "file://" if path.startswith("/") else ""
     return absolute + quote(path.replace("\\", "/").encode(errors="surrogateescape"))
 
@@ -247,10 +250,10 @@ _SUITE: Final = "flexspot lint"
 
 
 def as_junit(report: LintReport) -> str:
-    """One suite for each file with findings, one case for each finding; a clean run is one case that passes.
+    """Return a JUnit suite for each file with findings, and a case for each finding. A run without findings is one case that passes.
 
-    A finding that fails no run is a case that passes and says what was found. The form is Jenkins's junit-10.xsd, which GitLab, CircleCI
-    and Azure read, too.
+    A finding that does not fail the run is a case that passes, with the finding in its output. The schema is Jenkins's junit-10.xsd, which
+    GitLab, CircleCI and Azure also read.
     """
     root = ET.Element("testsuites", name=_SUITE)
     by_file: dict[str, list[Placed]] = {}
@@ -275,21 +278,21 @@ def _case(suite: ET.Element, placed: Placed) -> None:
     name = f"{finding.rule} ({finding.code}) {finding.object.described}".strip()
     where = {"classname": _xml_text(placed.path), "file": _xml_text(placed.path), "line": str(placed.line)}
     case = ET.SubElement(suite, "testcase", name=_xml_text(name), **where)
-    told = [f"{placed.path}:{placed.line}: {placed.message}.", f"To fix it: {finding.remediation}"]
-    told += [f"See {placed.references}"] if placed.references else []
+    lines = [f"{placed.path}:{placed.line}: {placed.message}.", f"To fix it: {finding.remediation}"]
+    lines += [f"See {placed.references}"] if placed.references else []
     if placed.suppressed is not None:
         ET.SubElement(case, "skipped", message=_xml_text(str(placed.suppressed)))
     elif placed.binding:
-        ET.SubElement(case, "failure", type=finding.severity.value, message=_xml_text(placed.message)).text = _xml_lines(told)
+        ET.SubElement(case, "failure", type=finding.severity.value, message=_xml_text(placed.message)).text = _xml_lines(lines)
     else:
-        ET.SubElement(case, "system-out").text = _xml_lines([f"{finding.severity}: {told[0]}", *told[1:]])
+        ET.SubElement(case, "system-out").text = _xml_lines([f"{finding.severity}: {lines[0]}", *lines[1:]])
 
 
-def _xml_lines(told: list[str]) -> str:
-    """Each on a line of its own, and no more: a name with an end of line in it would begin a line that a runner takes for a command."""
-    return "\n".join(map(_xml_text, told))
+def _xml_lines(lines: list[str]) -> str:
+    """Return the texts on one line each. A line break inside a name would start a line that a runner takes for a command."""
+    return "\n".join(map(_xml_text, lines))
 
 
 def _xml_text(text: str) -> str:
-    """Without the control characters and lone surrogates that XML has no form for."""
+    """Replace control characters and lone surrogates, which XML cannot represent."""
     return printable(text).encode(errors="backslashreplace").decode()

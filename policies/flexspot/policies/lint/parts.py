@@ -1,4 +1,4 @@
-"""What files say of other files, and what is only a part of an object: patches, what tests hold against a cluster, excerpts of a page."""
+"""References between files, and objects that are only parts: patches, assertions of tests, excerpts in pages."""
 
 from __future__ import annotations
 
@@ -18,27 +18,26 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Taking:
-    """The files and folders that a file takes. `folder` is the file's own, to which `paths` are relative.
-
-    `from_root`: they are relative to the repository's root, as Flux and Argo CD have them, and so is everything below `folder` taken.
-    """
+class Include:
+    """The files and folders that a file includes."""
 
     folder: str
+    """The file's folder, to which `paths` are relative."""
     paths: tuple[str, ...]
     from_root: bool = False
+    """True if paths are relative to the repository's root, as in Flux and Argo CD. Then everything below `folder` is included, too."""
 
 
-_TAKES: Final = ("resources", "bases", "components", "crds")
+_INCLUDE_FIELDS: Final = ("resources", "bases", "components", "crds")
 """https://kubectl.docs.kubernetes.io/references/kustomize/kustomization/"""
 
 
-def taking_of(path: str, value: dict[str, Any]) -> Taking | None:
-    """What an object takes: a kustomization, a Kustomization of Flux, an Application of Argo CD; None for any other."""
+def includes_of(path: str, value: dict[str, Any]) -> Include | None:
+    """Return the includes of a kustomization, a Kustomization of Flux, or an Application of Argo CD. None for other objects."""
     folder = posixpath.dirname(path)
     if is_kustomization(path, value):
-        listed = (each for key in _TAKES for each in list_of(value.get(key)))
-        return Taking(folder, tuple(each for each in listed if isinstance(each, str)))
+        listed = (each for key in _INCLUDE_FIELDS for each in list_of(value.get(key)))
+        return Include(folder, tuple(each for each in listed if isinstance(each, str)))
     group = str(value.get("apiVersion")).partition("/")[0]
     spec = mapping_of(value.get("spec"))
     if (group, value.get("kind")) == ("kustomize.toolkit.fluxcd.io", "Kustomization"):
@@ -47,32 +46,41 @@ def taking_of(path: str, value: dict[str, Any]) -> Taking | None:
         paths = [mapping_of(each).get("path") for each in (spec.get("source"), *list_of(spec.get("sources")))]
     else:
         return None
-    return Taking(folder, tuple(each for each in paths if isinstance(each, str)), from_root=True)
+    return Include(folder, tuple(each for each in paths if isinstance(each, str)), from_root=True)
 
 
 KUSTOMIZATION_FILES: Final = frozenset({"kustomization.yaml", "kustomization.yml", "Kustomization"})
 """https://github.com/kubernetes-sigs/kustomize, api/konfig/general.go (2026-11-25)."""
 
 _OWN_FIELDS: Final = frozenset(
-    (*_TAKES, "patches", "patchesStrategicMerge", "patchesJson6902", "configMapGenerator", "secretGenerator", "generators", "transformers")
+    (
+        *_INCLUDE_FIELDS,
+        "patches",
+        "patchesStrategicMerge",
+        "patchesJson6902",
+        "configMapGenerator",
+        "secretGenerator",
+        "generators",
+        "transformers",
+    )
 )
 
 
 def is_kustomization(path: str, value: dict[str, Any]) -> bool:
-    """Whether it is a file of kustomize's: by its kind, or by its name, since kustomize asks for no kind."""
+    """Return whether it is a kustomize file: by its kind, or by its name, because kustomize does not require a kind."""
     if value.get("kind") in {"Kustomization", "Component"}:
         return str(value.get("apiVersion", "kustomize.config.k8s.io/")).startswith("kustomize.config.k8s.io/")
     return "kind" not in value and posixpath.basename(path) in KUSTOMIZATION_FILES and not _OWN_FIELDS.isdisjoint(value)
 
 
-class Takings:
-    """What folders take, of all that there is."""
+class Includes:
+    """The includes of all folders."""
 
-    def __init__(self, takings: Iterable[Taking], files: set[str]) -> None:
+    def __init__(self, includes: Iterable[Include], files: set[str]) -> None:
         self._files = files
         self._below = _below(files)
-        self._of: dict[str, list[Taking]] = defaultdict(list)
-        for each in takings:
+        self._of: dict[str, list[Include]] = defaultdict(list)
+        for each in includes:
             self._of[each.folder].append(each)
         self._targets = {
             folder: {_target(each, path, self._below) for each in listed for path in each.paths} for folder, listed in self._of.items()
@@ -80,17 +88,17 @@ class Takings:
 
     @property
     def folders(self) -> Iterable[str]:
-        """The folders that take anything."""
+        """Folders that include anything."""
         return self._of
 
     @property
     def roots(self) -> list[str]:
-        """Those of them that no other takes."""
+        """Folders that no other folder includes."""
         taken = {target for folder, targets in self._targets.items() for target in targets if target != folder}
         return sorted(folder for folder in self._of if folder not in taken)
 
     def files_of(self, folder: str) -> frozenset[str]:
-        """The files that a folder takes, with those that what it takes does."""
+        """Return the files that a folder includes, directly or through others."""
         found = set[str]()
         if any(each.from_root for each in self._of[folder]):
             found.update(self._below.get(folder, ()))
@@ -108,11 +116,14 @@ class Takings:
         return frozenset(found)
 
 
-def _target(taking: Taking, path: str, below: Mapping[str, Sequence[str]]) -> str:
-    """Where a path leads; of one from the repository's root, which nobody names, below the nearest folder above that has it."""
-    if not taking.from_root:
-        return _normal(posixpath.join(taking.folder, path))
-    above = taking.folder
+def _target(include: Include, path: str, below: Mapping[str, Sequence[str]]) -> str:
+    """Return the target of an included path.
+
+    The repository's root is not known, so a path from it is looked up below the nearest parent folder.
+    """
+    if not include.from_root:
+        return _normal(posixpath.join(include.folder, path))
+    above = include.folder
     while above and posixpath.dirname(above) != above:
         above = posixpath.dirname(above)
         if (target := _normal(posixpath.join(above, path.lstrip("/")))) in below:
@@ -126,7 +137,7 @@ def _normal(path: str) -> str:
 
 
 def _below(files: Iterable[str]) -> dict[str, list[str]]:
-    """The files below each folder."""
+    """Return the files below each folder."""
     found: dict[str, list[str]] = defaultdict(list)
     for path in files:
         folder = posixpath.dirname(path)
@@ -139,7 +150,7 @@ def _below(files: Iterable[str]) -> dict[str, list[str]]:
 
 
 def refers_to(value: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Kind and name of the objects that an object names, of those that rules look up by name."""
+    """Yield kind and name of the objects that an object refers to, for kinds that rules look up by name."""
     spec, metadata = mapping_of(value.get("spec")), mapping_of(value.get("metadata"))
     named: list[tuple[str, Any]] = [("LocalQueue", mapping_of(metadata.get("labels")).get(QUEUE_LABEL))]
     if value.get("kind") == "LocalQueue":
@@ -156,23 +167,23 @@ _PATCHES: Final = ("patches", "patchesStrategicMerge", "patchesJson6902")
 
 
 def patch_files(path: str, value: dict[str, Any]) -> Iterator[str]:
-    """The files that a kustomization takes as patches: parts of objects, which say nothing of what they leave out."""
+    """Yield the files that a kustomization uses as patches: parts of objects, whose missing fields mean nothing."""
     if not is_kustomization(path, value):
         return
     for patches in _PATCHES:
         for each in list_of(value.get(patches)):
             file = mapping_of(each).get("path") if isinstance(each, dict) else each
-            # patchesStrategicMerge may hold a patch itself in a file's place.
+            # An entry of patchesStrategicMerge may also be an inline patch.
             if isinstance(file, str) and "\n" not in file:
                 yield posixpath.normpath(posixpath.join(posixpath.dirname(path), file))
 
 
 _COMPARED: Final = ("assert", "error", "errors", "delete", "patch")
-"""Operations of Chainsaw whose files are no whole objects. https://kyverno.github.io/chainsaw/latest/operations/ (2026-11-25)."""
+"""Operations of Chainsaw whose files are not whole objects. https://kyverno.github.io/chainsaw/latest/operations/ (2026-11-25)."""
 
 
 def compared_files(path: str, value: dict[str, Any]) -> Iterator[str]:
-    """The files that a test of Chainsaw or KUTTL holds against a cluster, as it names them: they may be patterns."""
+    """Yield the files that a test of Chainsaw or KUTTL compares with a cluster, as written. They may be patterns."""
     if str(value.get("apiVersion")).partition("/")[0] not in {"chainsaw.kyverno.io", "kuttl.dev"}:
         return
     for fields in _mappings_in(value):
@@ -184,7 +195,7 @@ def compared_files(path: str, value: dict[str, Any]) -> Iterator[str]:
 
 
 def _mappings_in(value: Any) -> Iterator[dict[str, Any]]:
-    """Every mapping in a document, at whatever depth."""
+    """Yield all mappings in a document, at any depth."""
     waiting: list[Any] = [value]
     while waiting:
         each = waiting.pop()
@@ -195,14 +206,14 @@ def _mappings_in(value: Any) -> Iterator[dict[str, Any]]:
 
 
 _ASSERTION_FILE: Final = re.compile(r"^\d{2,}-errors?(?![a-z])|(?:^|[-_.])assert(?:ions?|s)?(?![a-z])|^chainsaw-errors?$")
-"""How KUTTL and Chainsaw call such files: 00-assert.yaml, 01-errors.yaml, chainsaw-assert.yaml.
+"""Names of assertion files in KUTTL and Chainsaw: 00-assert.yaml, 01-errors.yaml, chainsaw-assert.yaml.
 
 Sources: kudobuilder/kuttl, docs/testing/steps.md; https://kyverno.github.io/chainsaw/latest/test/spec/ (2026-11-25).
 """
 
 
 def is_assertion_file(path: str) -> bool:
-    """Whether a file's name says that a test holds it against a cluster."""
+    """Return whether the file's name is that of an assertion, which a test compares with a cluster."""
     stem, ending = posixpath.splitext(posixpath.basename(path).lower())
     return ending in {".yaml", ".yml"} and _ASSERTION_FILE.search(stem) is not None
 
@@ -214,7 +225,7 @@ _MARK_TEXTS: Final = tuple(mark.decode() for mark in PATCH_MARKS)
 
 
 def is_patch(value: dict[str, Any]) -> bool:
-    """Whether a key of it is for whoever merges it into another object."""
+    """Return whether one of its keys is a directive for merging it into another object."""
     return any(key.startswith(_MARK_TEXTS) for fields in _mappings_in(value) for key in fields)
 
 
@@ -232,21 +243,21 @@ _NEEDED: Final[dict[tuple[str, str], tuple[str, ...]]] = {
     ("apps", "StatefulSet"): ("spec.selector",),
     ("policy", "PodDisruptionBudget"): ("spec.selector",),
 }
-"""Fields without which the API server takes no object of a kind, or without which nobody means one.
+"""Fields that the API server requires for a kind, or without which objects of the kind have no use.
 
-Of Karpenter 1.14.1 and its provider for AWS the definitions, of Kubernetes 1.36 the fields that api-conventions calls required;
-`resourceGroups` is no required field, but a queue without any gives nothing.
+From the definitions of Karpenter 1.14.1 and its provider for AWS, and the required fields of Kubernetes 1.36 by api-conventions.
+`resourceGroups` is not required, but a queue without it gives nothing.
 """
 
 
 _ONE_NEEDED: Final[dict[tuple[str, str], tuple[str, ...]]] = {
     ("karpenter.sh", "Provisioner"): ("spec.provider", "spec.providerRef"),
 }
-"""Fields of which one must be there: karpenter.sh/v0.31/concepts/provisioners (2026-11-26)."""
+"""Fields of which one is required: karpenter.sh/v0.31/concepts/provisioners (2026-11-26)."""
 
 
 def is_fragment(value: dict[str, Any]) -> bool:
-    """Whether an object lacks what its kind cannot be without, so that more of it is elsewhere. As pages show a NodePool's limits alone."""
+    """Return whether an object lacks a required field, so that it is an excerpt. Pages show, for example, only the limits of a NodePool."""
     group = str(value.get("apiVersion")).rpartition("/")[0]
     kind = (group, str(value.get("kind")))
     if _missing(value, "metadata.name") and _missing(value, "metadata.generateName"):

@@ -1,7 +1,7 @@
-"""What is looked for in a file's text once more: the line of the field that a finding speaks of, and comments that accept violations.
+"""Lines of the fields that findings are about, and comments in files that accept violations.
 
-Looked up for findings alone, by composing their document once more: keeping the line of every value of every document would cost more than
-all the rest. Comments are spelt as the annotation is: `# flexspot.dev/ignore-RULE: REASON; until=2027-03-31; by=team-a`.
+Lines are found by composing the document again for each finding: storing the lines of all values of all documents would cost more than the
+rest of the run. Comments are spelled like the annotation: `# flexspot.dev/ignore-RULE: REASON; until=2027-03-31; by=team-a`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _CONTAINER_LISTS: Final = ("containers", "initContainers", "ephemeralContainers"
 
 
 class Places:
-    """Finds lines. `text_of` gives a file's text again, by the path in its manifests."""
+    """Finds lines. `text_of` returns a file's text by the path in its manifests."""
 
     def __init__(self, text_of: Callable[[str], bytes]) -> None:
         def roots(path: str, chunk: int) -> tuple[yaml.Node, ...]:
@@ -40,9 +40,11 @@ class Places:
         self._roots = cache(roots)
 
     def line(self, manifest: Manifest, at: str, message: str) -> int:
-        """The line of the field `at`, else of the field that the message names; or of as much of its path as is written.
+        """Return the line of the field `at`, or of a field that the message names.
 
-        Where neither names one, the line of the object.
+        If a field is missing, return that of its nearest parent.
+
+        Without such a field, return the line of the object.
         """
         root = self._object(manifest)
         if root is None:
@@ -82,12 +84,12 @@ def _paths_in(message: str) -> Iterator[list[str]]:
 
 
 def steps_of(path: str) -> list[str]:
-    """The steps of a path such as spec.replicatedJobs[0].template.spec."""
+    """Return the steps of a path such as spec.replicatedJobs[0].template.spec."""
     return [step["bracketed"] or step["plain"] or "" for step in _STEP.finditer(path)]
 
 
 def walk(root: yaml.Node, steps: Sequence[str]) -> tuple[int, int, yaml.Node]:
-    """How many of the steps are written, the line of the last of them, and what stands there."""
+    """Follow `steps` from `root`. Return the number of steps that exist, the line of the last of them, and its node."""
     node, line = root, root.start_mark.line
     for depth, step in enumerate(steps):
         found = _member(node, step)
@@ -98,7 +100,7 @@ def walk(root: yaml.Node, steps: Sequence[str]) -> tuple[int, int, yaml.Node]:
 
 
 def _member(node: yaml.Node, step: str) -> tuple[int, yaml.Node] | None:
-    """The line and the value of a key, or of an element by its place."""
+    """Return line and value of a key, or of an element by its index."""
     if isinstance(node, yaml.MappingNode):
         return next(((key.start_mark.line, value) for key, value in node.value if key.value == step), None)
     if isinstance(node, yaml.SequenceNode) and step.isdecimal() and int(step) < len(node.value):
@@ -108,7 +110,7 @@ def _member(node: yaml.Node, step: str) -> tuple[int, yaml.Node] | None:
 
 
 def _container_line(pod: yaml.Node, message: str) -> int | None:
-    """Where a pod's container stands that a message names."""
+    """Return the line of the pod's container that the message names."""
     named = _CONTAINER.search(message)
     if named is None:
         return None
@@ -126,16 +128,17 @@ _ONLY_COMMENT: Final = re.compile(r"\s*#")
 
 
 class Refused(NamedTuple):
-    """A comment that accepts nothing: its line, and why."""
+    """A comment that must not accept a violation."""
 
     line: int
     reason: str
+    """Explanation for users."""
 
 
 class Comments:
-    """The comments of files, looked for where there is a finding. `text_of` gives a file's text again, by the path in its manifests.
+    """Comments that accept violations, read only in files with findings. `text_of` returns a file's text by the path in its manifests.
 
-    `locked` says of every rule that there is whether it may be suppressed; a comment that ended before `today` counts no more.
+    `locked` is True for each rule that must not be suppressed. Comments that expired before `today` do not count.
     """
 
     def __init__(self, text_of: Callable[[str], bytes], locked: Mapping[str, bool], today: date) -> None:
@@ -151,7 +154,7 @@ class Comments:
         self._lines = cache(lines)
 
     def of(self, path: str, rule: str, *places: int) -> Suppression | Refused | None:
-        """What is said of a rule at one of these lines: on it, or in the comments right above it. The first line is that of the finding."""
+        """Return the comment about a rule on one of these lines or directly above it. The first line is that of the finding."""
         lines = self._lines(path)
         refused: Refused | None = None
         for place in places if lines else ():
@@ -169,7 +172,7 @@ class Comments:
         return refused
 
     def misspelt(self, path: str) -> list[Refused]:
-        """The comments of a file that name no rule."""
+        """Return the comments of a file that name an unknown rule."""
         found: list[Refused] = []
         for number, line in enumerate(self._lines(path), start=1):
             match = _COMMENT.search(line)
@@ -182,7 +185,7 @@ class Comments:
 
 
 def _around(lines: list[str], place: int) -> list[int]:
-    """A line and the lines of comments right above it, by number."""
+    """Return the numbers of a line and of the comment lines directly above it."""
     if not 0 < place <= len(lines):
         return []
     found = [place]

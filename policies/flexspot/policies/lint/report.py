@@ -1,4 +1,4 @@
-"""What a run of the linter found, and what of it a repository already had when it took up the linter."""
+"""The report of a linter run, and baselines: findings that a repository had when it adopted the linter."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _VERSION: Final = 1
 
 
 def written_baseline(report: LintReport, path: Path) -> str:
-    """The text of a baseline with every open finding of a run, for a file at `path`: one line each, so that a review shows what changes."""
+    """Return the text of a baseline file at `path` with every open finding, one per line, so that a review shows each change."""
     entries = [
         {"fingerprint": name, "rule": each.finding.rule, "path": relative, "object": str(each.finding.object)}
         for each, relative, name in _named(report.open, path)
@@ -37,10 +37,10 @@ def written_baseline(report: LintReport, path: Path) -> str:
 
 
 def with_baseline(report: LintReport, path: Path, *, whole: bool = True) -> LintReport:
-    """The report with what the baseline at `path` lists suppressed, and with the count of entries that nothing answers to any more.
+    """Suppress the findings that the baseline at `path` lists, and count its entries without a finding.
 
-    Unless it is `whole`, of all rules, entries that nothing answers to may be of the others, and none is counted.
-    Raises ExplainedError for a file that is no baseline.
+    Nothing is counted unless the run is `whole`, with all rules, because such entries may belong to rules that did not run. Raises
+    ExplainedError for a file that is not a baseline.
     """
     listed = _read(path)
     accepted = Suppression(f"in the baseline {path.name}")
@@ -50,7 +50,7 @@ def with_baseline(report: LintReport, path: Path, *, whole: bool = True) -> Lint
 
 
 def _named(findings: Iterable[Placed], path: Path) -> list[tuple[Placed, str, str]]:
-    """Findings with their path as seen from the baseline's folder, wherever the linter is started, and their name."""
+    """Return findings with their path relative to the baseline's folder and their fingerprint."""
     listed = list(findings)
     relative = {each.path: os.path.relpath(each.path, path.parent).replace(os.sep, "/") for each in listed}
     return [(each, relative[each.path], name) for each, name in zip(listed, fingerprints(listed, relative), strict=True)]
@@ -58,16 +58,16 @@ def _named(findings: Iterable[Placed], path: Path) -> list[tuple[Placed, str, st
 
 def _read(path: Path) -> frozenset[str]:
     try:
-        held: Any = json.loads(path.read_bytes())
+        content: Any = json.loads(path.read_bytes())
     except FileNotFoundError as error:
         raise _unusable(path, "it does not exist", f"write it with --baseline {path} --write-baseline.") from error
     except OSError as error:
         raise _unusable(path, f"it cannot be read: {error.strerror}", "name another file.") from error
     except (ValueError, RecursionError) as error:
         raise _unusable(path, "it is not JSON", "recreate it with --write-baseline.") from error
-    listed = mapping_of(held).get("findings")
+    listed = mapping_of(content).get("findings")
     names = [mapping_of(each).get("fingerprint") for each in list_of(listed)]
-    if mapping_of(held).get("version") != _VERSION or not isinstance(listed, list) or not all(isinstance(name, str) for name in names):
+    if mapping_of(content).get("version") != _VERSION or not isinstance(listed, list) or not all(isinstance(name, str) for name in names):
         raise _unusable(path, f"it is not a baseline of version {_VERSION}", "recreate it with --write-baseline.")
     return frozenset(str(name) for name in names)
 
@@ -81,88 +81,87 @@ GRAVEST_FIRST: Final = (Severity.CRITICAL, Severity.HIGH, Severity.MEDIUM, Sever
 
 @dataclass(frozen=True)
 class Placed:
-    """A finding and where it is. `binding` is whether it decides the exit code, as the configuration says.
-
-    `clusters` are those in which it is so; none where it hangs on no other object, or where there is one cluster alone.
-    """
+    """A finding with its place."""
 
     finding: Finding
     path: str
     line: int
     suppressed: Suppression | None = None
     binding: bool = True
+    """True if the finding decides the exit code."""
     clusters: tuple[str, ...] = ()
+    """Names of the clusters that have the finding. Empty for findings about a single object, or with a single cluster."""
 
     @property
     def message(self) -> str:
-        """What is wrong, and in which clusters."""
+        """The problem, with the clusters that have it."""
         named = f"cluster {', '.join(self.clusters)}: " if self.clusters else ""
         return f"{named}{self.finding.message}"
 
     @property
-    def said(self) -> str:
-        """What is wrong with which object."""
+    def description(self) -> str:
+        """The object and its problem."""
         name = self.finding.object.described.strip()
         return f"{name}: {self.message}" if name else self.message
 
     @property
     def references(self) -> str:
-        """Where to read more: the rule's page, and where its facts come from."""
+        """Sources: the rule's page, and the source of its facts."""
         return "; ".join(each for each in (self.finding.page, self.finding.link) if each)
 
     @property
     def defect(self) -> bool:
-        """Whether it reports a broken rule or reader, so that nothing was judged."""
+        """True if the finding reports a broken rule or reader, so that the object was not judged."""
         return is_defect(self.finding)
 
     @property
     def order(self) -> tuple[str, int, str, str]:
-        """By file, then by line."""
+        """Sort key: file, then line."""
         return self.path, self.line, self.finding.code, self.finding.message
 
 
 @dataclass(frozen=True)
 class LintReport:
-    """Everything that a run says. `findings` are violations, those that are suppressed included; `undecided` hang on what is unknown.
-
-    `fail_on` is the bar that somebody set, None where the rules' levels decide.
-    """
+    """The result of a run."""
 
     findings: tuple[Placed, ...]
+    """Violations, including suppressed ones."""
     undecided: tuple[Placed, ...]
+    """Findings that depend on unknown values."""
     fail_on: Severity | None
+    """Lowest severity that fails the run, if a user set one. None: the rules' levels decide."""
     files: int
     documents: int
     objects: int
     skipped: Mapping[Skipped, int] = field(default_factory=Counter)
     settled: int = 0
-    """Entries of the baseline whose finding is gone."""
+    """Number of baseline entries whose finding no longer exists."""
     unjudged: Mapping[str, int] = field(default_factory=Counter[str])
-    """How many objects there are of each kind that no rule looks at, but for the names of their fields."""
+    """Number of objects of each kind that no rule covers, except the rule about field names."""
     clusters: Mapping[str, int] = field(default_factory=dict[str, int])
-    """How many objects there are in each cluster that objects were compared in."""
+    """Number of objects in each cluster within which objects were compared."""
 
     @property
     def open(self) -> tuple[Placed, ...]:
-        """The findings that nobody accepted."""
+        """Findings that are not suppressed."""
         return tuple(each for each in self.findings if each.suppressed is None)
 
     @property
     def failed(self) -> bool:
-        """Whether there is an open finding that fails the run."""
+        """True if an open finding fails the run."""
         return any(each.binding for each in self.open)
 
     @property
     def by_severity(self) -> dict[Severity, int]:
-        """How many open findings there are of each severity."""
+        """Number of open findings of each severity."""
         counted = Counter(each.finding.severity for each in self.open)
         return {severity: counted[severity] for severity in GRAVEST_FIRST}
 
 
 def fingerprints(findings: Iterable[Placed], path_of: Mapping[str, str] | None = None) -> list[str]:
-    """A name for each finding that outlives edits elsewhere in its file: of rule, path and object, and of which one it is of several.
+    """Return a name for each finding that survives edits elsewhere in its file: a hash of rule, path, object, and number among equal ones.
 
-    Neither line nor wording is part of it: lines move, and wording changes with the linter. `path_of` gives the paths to be used.
+    Excludes line and wording, because lines move and wording changes with the linter. `path_of` replaces the findings' paths.
     """
     seen: Counter[tuple[str, str, str]] = Counter()
     names: list[str] = []

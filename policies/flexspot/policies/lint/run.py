@@ -1,4 +1,4 @@
-"""The whole of `flexspot lint`, without its command line: from paths to a report; and own rules tried on fixtures."""
+"""A run of `flexspot lint` without its command line, from paths to a report; and tests of own rules with fixtures."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from flexspot.policies.values.finding import Finding, Suppression
 
 
-_TOLD_OF: Final = frozenset({Verdict.FAIL, Verdict.SUPPRESSED, Verdict.UNKNOWN})
+_REPORTED: Final = frozenset({Verdict.FAIL, Verdict.SUPPRESSED, Verdict.UNKNOWN})
 
 _PART_BYTES: Final = 64 * 1024
 
@@ -40,21 +40,21 @@ _PART_BYTES: Final = 64 * 1024
 def judged(
     manifests: Sequence[Manifest], scopes: Sequence[Scope], configuration: Configuration
 ) -> Iterator[tuple[Manifest, Finding, tuple[str, ...]]]:
-    """Every finding of every rule about every manifest, with the names of the scopes that it is of; of passes rule and verdict alone."""
+    """Yield the findings of all rules about each manifest, with the names of their scopes. Passes have only rule and verdict."""
     sources = [from_manifest(manifest.value, partial=manifest.partial) for manifest in manifests]
     members = [scope.members for scope in scopes]
     pages = {number for number, scope in enumerate(scopes) if scope.excerpt}
     unread = {place for place, manifest in enumerate(manifests) if manifest.unread}
     rules, settings = configuration.rules_of_objects, configuration.running
-    findings = judge_scopes(sources, rules, settings, members, closed=configuration.closed, excerpts=pages, unjudged=unread, told=_TOLD_OF)
+    findings = judge_scopes(sources, rules, settings, members, closed=configuration.closed, excerpts=pages, unjudged=unread, told=_REPORTED)
     names = [scope.name for scope in scopes] if len(scopes) > 1 else [""] * len(scopes)
     for manifest, listed in zip(manifests, findings, strict=True):
         for finding, numbers in listed:
             yield manifest, finding, tuple(names[number] for number in numbers if names[number]) if numbers else ()
 
 
-def told(problem: Problem, configuration: Configuration) -> tuple[Finding, Suppression | None]:
-    """The finding that tells of a problem of the input, and why the configuration accepts it, if it does."""
+def input_finding(problem: Problem, configuration: Configuration) -> tuple[Finding, Suppression | None]:
+    """Return the finding about a problem of the input, and the suppression in the configuration that accepts it."""
     finding, settings = problem_finding(problem), configuration.settings
     accepted = (
         each.suppression
@@ -68,11 +68,11 @@ STDIN: Final = "<stdin>"
 
 
 def lint(paths: Sequence[str], configuration: Configuration, *, details: bool = False) -> LintReport:
-    """Judges what the files at `paths` hold, under folders all files of a known ending, and standard input for `-`.
+    """Judge the files at `paths`: in folders all files with a known ending, and standard input for `-`.
 
-    What is undecided is placed at its object, and with `details` at its field: that takes time, and only who lists it looks there.
+    Undecided findings are placed at the line of their object, and with `details` at the line of their field, which takes longer.
 
-    Raises ExplainedError for a path that is not there.
+    Raises ExplainedError for a path that does not exist.
     """
     for path in paths:
         if path != "-" and not os.path.exists(path):  # noqa: PTH110 -- the same that the walk does
@@ -82,79 +82,79 @@ def lint(paths: Sequence[str], configuration: Configuration, *, details: bool = 
     given = {STDIN: sys.stdin.buffer.read(FILE_BYTES + 1)} if "-" in paths else {}
     reading = _read([path for path in paths if path != "-"], given, configuration)
     manifests = _whole(reading)
-    scopes = scopes_of(manifests, configuration.cluster_paths(), reading.takings)
+    scopes = scopes_of(manifests, configuration.cluster_paths(), reading.includes)
 
     def text_of(path: str) -> bytes:
         return given[path] if path in given else Path(path).read_bytes()
 
     places, comments = Places(text_of), Comments(text_of, configuration.locked, configuration.settings.today)
-    told_of: list[Placed] = []
-    looked_at: set[int] = set()
+    reported: list[Placed] = []
+    covered: set[int] = set()
     of_any_kind = {rule.name for rule in configuration.rules_of_objects if KubernetesObject in rule.looks_at}
     own = {rule.name for rule in configuration.own}
     for manifest, finding, of_scopes in judged(manifests, scopes, configuration):
         if finding.rule not in of_any_kind or (finding.rule in own and finding.verdict is not Verdict.NOT_APPLICABLE):
-            looked_at.add(id(manifest))
-        if finding.verdict in _TOLD_OF:
+            covered.add(id(manifest))
+        if finding.verdict in _REPORTED:
             wanted = details or finding.verdict is not Verdict.UNKNOWN
             line = places.line(manifest, finding.at, finding.message) if wanted else manifest.line
             placed = _placed(finding, manifest.path, line, finding.suppressed, configuration)
-            told_of += _commented(replace(placed, clusters=of_scopes), comments, configuration, manifest.line)
+            reported += _commented(replace(placed, clusters=of_scopes), comments, configuration, manifest.line)
     for problem in reading.problems:
-        finding, accepted = told(problem, configuration)
-        told_of += _commented(_placed(finding, problem.path, problem.line, accepted, configuration), comments, configuration)
-    told_of = [each for each in told_of if _wanted(each, configuration)]
-    for path in {each.path for each in told_of if each.finding.verdict is Verdict.FAIL and each.suppressed is None}:
-        told_of += [_refused(each, path, ObjectIdentity("", "", ""), configuration) for each in comments.misspelt(path)]
-    told_of.sort(key=lambda each: each.order)
+        finding, accepted = input_finding(problem, configuration)
+        reported += _commented(_placed(finding, problem.path, problem.line, accepted, configuration), comments, configuration)
+    reported = [each for each in reported if _wanted(each, configuration)]
+    for path in {each.path for each in reported if each.finding.verdict is Verdict.FAIL and each.suppressed is None}:
+        reported += [_refused(each, path, ObjectIdentity("", "", ""), configuration) for each in comments.misspelt(path)]
+    reported.sort(key=lambda each: each.order)
     return LintReport(
-        findings=tuple(each for each in told_of if each.finding.verdict is not Verdict.UNKNOWN),
-        undecided=tuple(each for each in told_of if each.finding.verdict is Verdict.UNKNOWN),
+        findings=tuple(each for each in reported if each.finding.verdict is not Verdict.UNKNOWN),
+        undecided=tuple(each for each in reported if each.finding.verdict is Verdict.UNKNOWN),
         fail_on=configuration.fail_on,
         files=reading.files,
         documents=reading.documents,
         objects=sum(not each.unread for each in manifests),
-        # Under --select other rules may look at them.
-        unjudged=_kinds(each for each in manifests if configuration.chosen is None and not each.unread and id(each) not in looked_at),
+        # With --select, rules that are not selected may cover them.
+        unjudged=_kinds(each for each in manifests if configuration.chosen is None and not each.unread and id(each) not in covered),
         clusters={scope.name: sum(not manifests[place].unread for place in scope.members) for scope in scopes},
         skipped={reason: count for reason, count in reading.skipped.items() if count},
     )
 
 
 def _commented(placed: Placed, comments: Comments, configuration: Configuration, *others: int) -> Iterator[Placed]:
-    """The finding, accepted if a comment says so; and a finding of its own for a comment that would and may not."""
+    """Yield the finding, suppressed if a comment accepts it. Also yield a finding about a comment that must not accept it."""
     if placed.finding.verdict is not Verdict.FAIL or placed.suppressed is not None:
         yield placed
         return
-    said = comments.of(placed.path, placed.finding.rule, placed.line, *others)
-    if isinstance(said, Refused):
+    comment = comments.of(placed.path, placed.finding.rule, placed.line, *others)
+    if isinstance(comment, Refused):
         yield placed
-        yield replace(_refused(said, placed.path, placed.finding.object, configuration), clusters=placed.clusters)
-    elif said is not None:
-        yield replace(placed, suppressed=replace(said, in_source=True))
+        yield replace(_refused(comment, placed.path, placed.finding.object, configuration), clusters=placed.clusters)
+    elif comment is not None:
+        yield replace(placed, suppressed=replace(comment, in_source=True))
     else:
         yield placed
 
 
-def _refused(said: Refused, path: str, about: ObjectIdentity, configuration: Configuration) -> Placed:
-    """The finding that tells of a comment that would accept something and may not."""
-    return _placed(of_suppression(about, said.reason, at=""), path, said.line, None, configuration)
+def _refused(comment: Refused, path: str, about: ObjectIdentity, configuration: Configuration) -> Placed:
+    """Return the finding about a comment that must not accept a violation."""
+    return _placed(of_suppression(about, comment.reason, at=""), path, comment.line, None, configuration)
 
 
 def _wanted(placed: Placed, configuration: Configuration) -> bool:
-    """Whether a finding's rule is asked for and on where it is."""
+    """Return whether a finding's rule is selected and not disabled at its path."""
     rule = placed.finding.rule
     level = configuration.level(rule, placed.path)
     return level is not Level.DISABLED and (level is None or configuration.chosen is None or rule in configuration.chosen)
 
 
 def _kinds(manifests: Iterable[Manifest]) -> Counter[str]:
-    """How many there are of each kind. A ConfigMap is looked into, for dashboards and Kueue's configuration."""
+    """Count the objects of each kind. Excludes ConfigMaps, because readers look into them for dashboards and Kueue's configuration."""
     return Counter(kind for each in manifests if (kind := str(each.value["kind"])) != "ConfigMap")
 
 
 def _whole(reading: FilesRead) -> list[Manifest]:
-    """The objects that no other file says to be parts of objects, in order; the others are counted."""
+    """Return the whole objects in order. Objects in files that others declare as patches or assertions are counted as skipped."""
     exactly = {path: reason for path, reason in reading.parts if not set(path) & set("*?[")}
     patterns = [(path, reason) for path, reason in reading.parts if path not in exactly]
     found: list[Manifest] = []
@@ -185,7 +185,7 @@ def _unreadable(path: str, reason: str) -> Problem:
 
 
 def read_file(path: str) -> FilesRead:
-    """What one file holds. Never raises for what a file is: what keeps it from being read is a problem of it."""
+    """Read one file. Never raises: what prevents reading is returned as a problem of the file."""
     try:
         return read_text(path, _bytes_of(path))
     except OSError as error:
@@ -197,13 +197,13 @@ def read_file(path: str) -> FilesRead:
 
 
 def _bytes_of(path: str) -> bytes:
-    """What a file holds, up to one byte more than is read. Thousands of small files are read: without a buffer, and without a Path."""
+    """Return up to FILE_BYTES + 1 bytes of a file. Reads without a buffer and without a Path, for speed with thousands of small files."""
     opened = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0))
     try:
         wanted = os.fstat(opened).st_size + 1
         parts: list[bytes] = []
         left = FILE_BYTES + 1
-        # A file may have grown, and those of /proc tell no size.
+        # A file may have grown, and files in /proc report no size.
         while left > 0 and (part := os.read(opened, min(wanted, left))):
             parts.append(part)
             left -= len(part)
@@ -216,36 +216,38 @@ def _bytes_of(path: str) -> bytes:
 def _placed(finding: Finding, path: str, line: int, accepted: Suppression | None, configuration: Configuration) -> Placed:
     configured = any(each.suppression is accepted for each in configuration.settings.suppressions)
     suppressed = accepted and replace(accepted, in_source=not configured)
-    told_as = replace(finding, page=configuration.page(finding.page)) if configuration.pages else finding
-    return Placed(told_as, path, line, suppressed, configuration.binding(finding.rule, finding.severity, path))
+    shown = replace(finding, page=configuration.page(finding.page)) if configuration.pages else finding
+    return Placed(shown, path, line, suppressed, configuration.binding(finding.rule, finding.severity, path))
 
 
 WORDS: Final = {"passes": Verdict.PASS, "fails": Verdict.FAIL, "ignores": Verdict.NOT_APPLICABLE}
+"""First word of a fixture's file name, and the verdict that its objects must get."""
 
 _NEEDED: Final = ("passes", "fails")
 
 
 @dataclass(frozen=True)
 class Tried:
-    """One object of a fixture: where it stands, what it must get, and what it got."""
+    """An object of a fixture, with its expected and actual verdict."""
 
     rule: str
     path: str
     line: int
     wanted: Verdict
+    """Verdict that the file's name requires."""
     got: Verdict
     message: str
 
     @property
     def right(self) -> bool:
-        """Whether the rule says of it what its file's name says."""
+        """True if the verdict is the one that the file's name requires."""
         return self.got is self.wanted
 
 
 def tried(rule: OwnRule, folder: Path) -> tuple[list[Tried], list[str]]:
-    """Every object of a rule's fixtures, and what is wrong with these: a rule needs one object that passes and one that fails.
+    """Return the results of a rule's fixtures, and the problems of these. A rule needs an object that passes and one that fails.
 
-    A rule that is off is tried all the same.
+    A disabled rule is tried, too.
     """
     wrong: list[str] = []
     found = [each for word in WORDS for each in _of_word(rule, folder / rule.fixtures, word, wrong)]
@@ -270,25 +272,23 @@ def _of_word(rule: OwnRule, folder: Path, word: str, wrong: list[str]) -> Iterat
 ENDINGS: Final = (".yaml", ".yml", ".json", ".md", ".markdown")
 
 _PASSED_OVER: Final = frozenset({"node_modules", "__pycache__"})
-"""Folders of others' code, beside all whose name begins with a dot."""
+"""Folders with third-party code, skipped like folders whose name begins with a dot."""
 
 
 @dataclass
 class Walk:
-    """A walk over files and folders, each file once however many links lead to it.
-
-    `excluded` are patterns of paths relative to `root`, with * for any text, / included; they do not hold for files that are named.
-    """
+    """A walk over files and folders that visits each file once, however many links lead to it."""
 
     skipped: Counter[Skipped]
     excluded: Sequence[str] = ()
+    """Patterns of paths relative to `root`, in which * matches any text, including /. They do not apply to files that are named."""
     root: str = "."
     unreadable: dict[str, str] = field(default_factory=dict[str, str])
-    """Folders that could not be listed, each with the reason."""
+    """Folders that could not be listed, with the reason."""
     _seen: set[tuple[int, int]] = field(default_factory=set[tuple[int, int]])
 
     def files(self, paths: Sequence[str]) -> Iterator[str]:
-        """The files, in the order named, those of a folder by name, before those of the folders in it."""
+        """Yield the files in the order named. A folder's own files come first, by name, then those of its subfolders."""
         for path in paths:
             if os.path.isdir(path):  # noqa: PTH112 -- pathlib takes several times as long over thousands of files
                 yield from self._below(path)
@@ -296,7 +296,7 @@ class Walk:
                 yield os.path.normpath(path)
 
     def _below(self, top: str) -> Iterator[str]:
-        # A list and no recursion: folders may be nested deeper than Python's calls.
+        # A list instead of recursion, because folders may be nested deeper than Python's recursion limit.
         waiting = [top]
         while waiting:
             folder = waiting.pop()

@@ -1,8 +1,11 @@
-"""Which objects are of one cluster, so that rules which compare objects compare those alone.
+"""Division of objects into clusters, so that rules which compare objects compare only objects of the same cluster.
 
-A name means something only inside one cluster: a queue of one tutorial says nothing of a job of another. Who names no clusters gets those
-that the files tell apart, by what public repositories do: a kustomization with what it takes, folders of clusters and environments with
-what stands beside them, examples each alone, and folders that declare the same object differently, which one cluster cannot hold.
+Names are unique only within a cluster: a queue in one tutorial is unrelated to a job in another. If the configuration names no clusters,
+they follow from the files, by conventions of public repositories:
+- a kustomization and the files that it includes,
+- folders of clusters and environments, with the files next to them,
+- examples, each alone,
+- folders that declare the same object differently, which a single cluster cannot contain.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from flexspot.policies.lint.file_reading import Manifest, named
-from flexspot.policies.lint.parts import Taking, Takings, refers_to
+from flexspot.policies.lint.parts import Include, Includes, refers_to
 from flexspot.policies.lint.yaml_reading import FILLED_LATER
 
 if TYPE_CHECKING:
@@ -23,21 +26,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Scope:
-    """The objects of one cluster, by their places among the manifests. An object may be in several. `name` is the cluster's.
-
-    `excerpt`: it is a page, which shows of a cluster what it speaks of.
-    """
+    """The objects of one cluster. An object may be in several scopes."""
 
     name: str
+    """Name of the cluster."""
     members: tuple[int, ...]
+    """Indexes of the objects among the manifests."""
     excerpt: bool = False
+    """True for a page, which shows only some objects of a cluster."""
 
 
 _CLUSTERS: Final = frozenset({"clusters", "overlays", "environments", "environment", "envs", "env", "stages"})
-"""Folders that hold a folder for each cluster; what stands beside is of every one: fluxcd/flux2-kustomize-helm-example (2026-11-25)."""
+"""Folders with a subfolder for each cluster. Files next to these belong to every cluster: fluxcd/flux2-kustomize-helm-example (2026-11-25).
+"""
 
 _EXAMPLES: Final = frozenset({"blueprints", "demos", "examples", "recipes", "samples", "tutorials"})
-"""Folders that hold things which have nothing to do with one another (aws-samples/karpenter-blueprints, 2026-11-25)."""
+"""Folders whose contents are unrelated to one another (aws-samples/karpenter-blueprints, 2026-11-25)."""
 
 _ENVIRONMENT: Final = re.compile(
     r"(?:^|[-_.])(?:prod|production|live|staging|stage|stg|dev|development|qa|uat|preprod|canary|eks|gke|aks)(?:$|[-_.])"
@@ -45,66 +49,68 @@ _ENVIRONMENT: Final = re.compile(
 )
 _COMMON: Final = frozenset({"all", "base", "common", "global", "shared"})
 
-_SAID_TWICE: Final = frozenset({"ConfigMap", "CustomResourceDefinition", "Kustomization", "Namespace", "Secret", "ServiceAccount"})
-"""Kinds that several parts of one cluster declare, each for its own use."""
+_SHARED_KINDS: Final = frozenset({"ConfigMap", "CustomResourceDefinition", "Kustomization", "Namespace", "Secret", "ServiceAccount"})
+"""Kinds that several parts of one cluster may declare, each for its own use."""
 
 _FOUNDATIONS: Final = ({"NodePool", "ComputeClass"}, {"ClusterQueue"}, {"ResourceFlavor"})
-"""What a whole cluster has: two folders that have all of it are two clusters."""
+"""Kinds of a whole cluster. Two folders that each have all of them are two clusters."""
 
-_COMPARED: Final = 2_000
-"""The most pairs of parts of one folder that are held against each other: a folder of more is a heap, of which each is judged alone."""
+_MAX_COMPARED_PAIRS: Final = 2_000
+"""Most pairs of parts of one folder that are compared. A larger folder is not a cluster; its parts are judged separately."""
 
 _MARKDOWN: Final = (".md", ".markdown")
 
 
 @dataclass
 class _Part:
-    """What a folder or a file holds. `common` is of all its `clusters`; `apart` are scopes that have nothing to do with the rest."""
+    """Objects of a folder or a file."""
 
     name: str
     common: list[int] = field(default_factory=list[int])
+    """Objects of all its `clusters`."""
     clusters: dict[str, list[int]] = field(default_factory=dict[str, "list[int]"])
     apart: list[Scope] = field(default_factory=list[Scope])
+    """Scopes that are unrelated to the rest."""
 
     @property
     def joined(self) -> list[int]:
-        """Everything that is not apart."""
+        """All objects except those that are apart."""
         return [*self.common, *(place for members in self.clusters.values() for place in members)]
 
     def scopes(self) -> list[Scope]:
-        """The part as scopes of its own."""
+        """Return the part as separate scopes."""
         own = [Scope(name, _ordered((*self.common, *members))) for name, members in self.clusters.items()]
         if not own and self.common:
             own = [Scope(self.name, _ordered(self.common))]
         return [*own, *self.apart]
 
 
-def scopes_of(manifests: Sequence[Manifest], clusters: Mapping[str, Sequence[str]], takings: Sequence[Taking] = ()) -> list[Scope]:
-    """The scopes, each object in at least one.
+def scopes_of(manifests: Sequence[Manifest], clusters: Mapping[str, Sequence[str]], includes: Sequence[Include] = ()) -> list[Scope]:
+    """Return the scopes. Each object is in at least one.
 
-    `clusters` are those that somebody named, each with its files and folders; `takings` are what kustomizations take. Whatever none of the
-    named clusters has is divided by the folders that it is in.
+    `clusters` are those of the configuration, each with its files and folders. `includes` are those of kustomizations. Objects outside all
+    configured clusters are divided by folder.
     """
-    taken = Takings(takings, {each.path for each in manifests})
-    found = [Scope(name, _members(manifests, paths, taken)) for name, paths in clusters.items()]
+    graph = Includes(includes, {each.path for each in manifests})
+    found = [Scope(name, _members(manifests, paths, graph)) for name, paths in clusters.items()]
     left = set(range(len(manifests))).difference(*(scope.members for scope in found))
     for path, places in _by_path(manifests, left).items():
         if path.lower().endswith(_MARKDOWN):
             found.append(Scope(path, tuple(places), excerpt=True))
             left.difference_update(places)
-    found += _sharing(manifests, taken, left)
+    found += _sharing(manifests, graph, left)
     left = left.difference(*(scope.members for scope in found))
     return _distinct([*found, *_FolderTree(manifests, left).scopes()] if left else found)
 
 
-def _members(manifests: Sequence[Manifest], paths: Iterable[str], taken: Takings) -> tuple[int, ...]:
-    """The objects below some paths, and those that kustomizations there take from elsewhere."""
-    tops = [posixpath.normpath(path) for path in paths]
+def _members(manifests: Sequence[Manifest], paths: Iterable[str], graph: Includes) -> tuple[int, ...]:
+    """Return the objects below some paths, and those elsewhere that kustomizations below these paths include."""
+    roots = [posixpath.normpath(path) for path in paths]
 
     def within(path: str) -> bool:
-        return any(top in {".", path} or path.startswith(f"{top}/") for top in tops)
+        return any(top in {".", path} or path.startswith(f"{top}/") for top in roots)
 
-    elsewhere = {path for folder in taken.folders if within(folder) for path in taken.files_of(folder)}
+    elsewhere = {path for folder in graph.folders if within(folder) for path in graph.files_of(folder)}
     return tuple(place for place, each in enumerate(manifests) if within(each.path) or each.path in elsewhere)
 
 
@@ -115,9 +121,12 @@ def _by_path(manifests: Sequence[Manifest], places: Iterable[int]) -> dict[str, 
     return found
 
 
-def _sharing(manifests: Sequence[Manifest], taken: Takings, left: set[int]) -> Iterator[Scope]:
-    """The kustomizations that nobody takes and that share a file with another such: one cluster takes nothing twice."""
-    roots = {folder: taken.files_of(folder) for folder in taken.roots}
+def _sharing(manifests: Sequence[Manifest], graph: Includes, left: set[int]) -> Iterator[Scope]:
+    """Yield the top-level kustomizations that share a file with another one.
+
+    They are different clusters, because a cluster includes no file twice.
+    """
+    roots = {folder: graph.files_of(folder) for folder in graph.roots}
     times = Counter(path for files in roots.values() for path in files)
     paths = _by_path(manifests, left)
     for folder, files in roots.items():
@@ -126,7 +135,7 @@ def _sharing(manifests: Sequence[Manifest], taken: Takings, left: set[int]) -> I
 
 
 class _FolderTree:
-    """The folders of what is to be divided."""
+    """The folders of the objects that are to be divided."""
 
     def __init__(self, manifests: Sequence[Manifest], places: set[int]) -> None:
         self._manifests = manifests
@@ -145,7 +154,10 @@ class _FolderTree:
                 folder = above
 
     def scopes(self) -> list[Scope]:
-        """From the deepest folders up: folders may be nested deeper than Python's calls."""
+        """Return the scopes, from the deepest folders up.
+
+        Does not recurse, because folders may be nested deeper than Python's recursion limit.
+        """
         done: dict[str, _Part] = {}
         every = {self._top, *self._files, *self._folders}
         for folder in sorted(every, key=lambda each: (each != self._top, each.count("/")), reverse=True):
@@ -153,7 +165,7 @@ class _FolderTree:
         return [Scope(self._shortened(each.name), each.members) for each in done[self._top].scopes()]
 
     def _shortened(self, name: str) -> str:
-        """A path as seen from the folder that holds all."""
+        """Return a path relative to the common top folder."""
         if name == self._top:
             return posixpath.basename(name) or "."
         return name.removeprefix(f"{self._top}/") if self._top else name
@@ -165,13 +177,13 @@ class _FolderTree:
             return self._of_clusters(folder, below, files)
         if name.lower() in _EXAMPLES and below:
             apart = [scope for each in below for scope in each.scopes()]
-            return _Part(folder, apart=[*apart, *self._told_apart(folder, files).scopes()])
-        return self._told_apart(folder, [*below, *files])
+            return _Part(folder, apart=[*apart, *self._separated(folder, files).scopes()])
+        return self._separated(folder, [*below, *files])
 
     def _of_clusters(self, folder: str, below: list[_Part], files: list[_Part]) -> _Part:
-        """A folder for each cluster, and what is of all."""
+        """Return the part of a folder with a subfolder for each cluster and files for all of them."""
         shared = [each for each in below if posixpath.basename(each.name).lower() in _COMMON]
-        part = self._told_apart(folder, [*files, *shared])
+        part = self._separated(folder, [*files, *shared])
         for each in below:
             if each not in shared:
                 name = posixpath.basename(each.name)
@@ -181,8 +193,11 @@ class _FolderTree:
                 part.apart += each.apart
         return part
 
-    def _told_apart(self, folder: str, parts: list[_Part]) -> _Part:
-        """One part of several, without those that cannot be of one cluster; these are apart, each with what it and they refer to."""
+    def _separated(self, folder: str, parts: list[_Part]) -> _Part:
+        """Join parts into one, except for those that cannot be in one cluster.
+
+        These become separate scopes with the parts that they refer to or that refer to them.
+        """
         colliding = self._colliding(parts)
         if not colliding:
             return self._together(folder, parts)
@@ -191,9 +206,9 @@ class _FolderTree:
         used: set[int] = set()
         found: list[Scope] = []
         for each in apart:
-            beside = [other for other in rest if self._belongs(other, each)] if len(apart) * len(rest) <= _COMPARED else []
-            used |= {id(other) for other in beside}
-            whole = self._together(each.name, [each, *(_Part(other.name, other.joined) for other in beside)])
+            related = [other for other in rest if self._belongs(other, each)] if len(apart) * len(rest) <= _MAX_COMPARED_PAIRS else []
+            used |= {id(other) for other in related}
+            whole = self._together(each.name, [each, *(_Part(other.name, other.joined) for other in related)])
             found += whole.scopes()
         part = self._together(folder, [each for each in rest if id(each) not in used])
         part.apart += [*found, *(scope for each in rest if id(each) in used for scope in each.apart)]
@@ -209,7 +224,7 @@ class _FolderTree:
         return whole
 
     def _colliding(self, parts: list[_Part]) -> set[int]:
-        """The parts that declare an object which another declares differently, and those that each have all that a cluster has."""
+        """Return the parts that declare an object differently from another part, and those that each have all kinds of a whole cluster."""
         if len(parts) < 2:  # noqa: PLR2004 -- one part collides with nothing
             return set()
         seen: dict[tuple[str, ...], tuple[int, Any]] = {}
@@ -231,7 +246,9 @@ class _FolderTree:
         return found | (set(whole) if len(whole) > 1 else set())
 
     def _belongs(self, other: _Part, part: _Part) -> bool:
-        """Whether what collides with nothing is of a part's cluster: a file beside it, a common folder, or what either refers to."""
+        """Return whether a part without collisions belongs to `part`: a file next to it, a common folder, or one with references to or from
+        it.
+        """
         folder = posixpath.dirname(part.name)
         if posixpath.basename(other.name).lower() in _COMMON or {part.name, other.name} <= self._files.get(folder, {}).keys():
             return True
@@ -239,7 +256,7 @@ class _FolderTree:
         return not mine[1].isdisjoint(others[0]) or not others[1].isdisjoint(mine[0])
 
     def _names(self, places: Iterable[int]) -> tuple[set[tuple[str, str]], set[tuple[str, str]]]:
-        """Kind and name of what is declared, and of what is referred to and not declared."""
+        """Return kind and name of the declared objects, and of the objects that are only referred to."""
         declared: set[tuple[str, str]] = set()
         referred: set[tuple[str, str]] = set()
         for place in places:
@@ -251,15 +268,15 @@ class _FolderTree:
 
 
 def _top_of(paths: Iterable[str]) -> str:
-    """The deepest folder that holds all; the working folder where some paths are absolute and others are not."""
+    """Return the deepest folder above all paths. The working folder if only some of the paths are absolute."""
     folders = [posixpath.dirname(path) for path in paths]
     return posixpath.commonpath(folders) if len({folder.startswith("/") for folder in folders}) == 1 else ""
 
 
 def _identity(value: dict[str, Any]) -> tuple[str, ...] | None:
-    """What no cluster can hold twice; None for what has no name of its own."""
+    """Return the identity that must be unique in a cluster. None for objects without a name of their own."""
     version, kind, namespace, name = named(value)
-    if name in {"", FILLED_LATER} or kind in _SAID_TWICE:
+    if name in {"", FILLED_LATER} or kind in _SHARED_KINDS:
         return None
     return version.rpartition("/")[0], kind, namespace, name
 
@@ -269,7 +286,7 @@ def _ordered(places: Iterable[int]) -> tuple[int, ...]:
 
 
 def _distinct(found: list[Scope]) -> list[Scope]:
-    """Without those that have nothing, and without those that another has all of under the same name."""
+    """Return the scopes without empty ones and duplicates."""
     kept: dict[tuple[str, tuple[int, ...]], Scope] = {}
     for scope in found:
         if scope.members:

@@ -1,6 +1,6 @@
-"""The documents of a file's text, cut apart before anything reads them, each as plain data: within bounds, with duplicate keys told.
+"""The documents of a file's text as plain data. The text is split before it is parsed; sizes are limited and duplicate keys reported.
 
-Of a text that is no YAML it says whether it is the source of some: what Helm, Terraform, envsubst or a person has still to fill in.
+Text that is not YAML may be a template: source with values that Helm, Terraform, envsubst or a person must still fill in.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-# A line of content: not blank, no comment, no directive such as %YAML, no bare `---`. Searched for, because a pattern that matches all the
-# other lines one after the other would keep a way back for each of them.
+# A line of content: not blank, no comment, no directive such as %YAML, no bare `---`. Used with search, because a pattern that matches all
+# other lines in sequence would store a backtracking point for each.
 _CONTENT: Final = re.compile(rb"^(?!%|---[ \t]*(?:#|\r?$))[ \t]*[^#\s]", re.MULTILINE)
 _FENCE: Final = re.compile(rb"^(?P<indent>[ \t]*)(?P<fence>`{3,}|~{3,})[ \t]*(?:\{[ \t.]*)?(?P<language>[A-Za-z]*)[^\n`]*$")
 _LANGUAGES: Final = frozenset({b"yaml", b"yml", b"json"})
@@ -28,16 +28,17 @@ _AFTER_SEPARATOR: Final = frozenset(b" \t\r\n")
 
 @dataclass(frozen=True)
 class Chunk:
-    """The text of one document. `line` is how many lines of its file stand before it."""
+    """The text of one document."""
 
     line: int
+    """Number of lines before it in the file."""
     text: bytes
 
 
 def yaml_chunks(text: bytes, line: int = 0) -> Iterator[Chunk]:
-    """The documents of YAML text: what `---` at the start of a line separates, which no scalar may hold (YAML 1.1, section 9.1).
+    """Yield the documents of YAML text, separated by `---` at the start of a line, which no scalar may contain (YAML 1.1, section 9.1).
 
-    Texts of blanks and comments alone are left out.
+    Skips documents of blanks and comments only.
     """
     carried = b""
     for part in _parts(text):
@@ -46,20 +47,20 @@ def yaml_chunks(text: bytes, line: int = 0) -> Iterator[Chunk]:
         if _CONTENT.search(here) is not None:
             yield Chunk(line, here)
         elif here.startswith(b"%") or b"\n%" in here:
-            # Directives are of the document after them.
+            # Directives belong to the document after them.
             carried = here
             continue
         line += here.count(b"\n")
 
 
 def markdown_chunks(text: bytes) -> Iterator[Chunk]:
-    """The documents of the fenced YAML and JSON in Markdown, without the indentation that their fences have in lists."""
+    """Yield the documents in fenced YAML and JSON blocks of Markdown, without the indentation of fences in lists."""
     opened: bytes | None = None
     body: list[bytes] = []
     indent = 0
     first = 0
     wanted = False
-    # Line by line: a list of them would take several times the text's memory.
+    # Line by line, because a list of all lines would take several times the text's memory.
     for number, whole in enumerate(BytesIO(text)):
         line = whole.removesuffix(b"\n")
         bare = line.rstrip()
@@ -78,7 +79,7 @@ def markdown_chunks(text: bytes) -> Iterator[Chunk]:
 
 
 def _parts(text: bytes) -> Iterator[bytes]:
-    """The text cut before each line that is `---`, or begins with `---` and a blank."""
+    """Yield the parts of the text, split before each line that is `---` or begins with `---` and white space."""
     begin = 0
     found = text.find(b"\n---")
     while found >= 0:
@@ -90,19 +91,19 @@ def _parts(text: bytes) -> Iterator[bytes]:
 
 
 _TEMPLATE_MARKS: Final = (b"{{", b"{%", b"%{", b"<%")
-"""Helm, Go and Jinja; Jinja's and Terraform's directives; ERB and EJS."""
+"""Marks of Helm, Go and Jinja; of directives in Jinja and Terraform; of ERB and EJS."""
 
 _UNFILLED: Final = re.compile(
     rb"^[ \t]*(?:- )*(?:[\w./-]+:[ \t]+)?(?:__[A-Z][A-Z0-9_]*__|@[A-Za-z_]\w*@|%(?:[sdvq](?![a-z])|\([a-z_]+\)s)|\{[A-Za-z_][\w.-]*\}(?=\S)"
     rb"|\$\{[^}\n]*\}|<[A-Z][A-Z0-9_ -]*>)"
 )
-"""A line that is a placeholder alone, or whose value begins with one that no scalar of YAML may begin with."""
+"""A line that is only a placeholder, or whose value begins with one that cannot begin a YAML scalar."""
 
 
 def _is_template(text: bytes, line: int) -> bool:
-    """Whether a text that no parser takes is the source of one: by its marks, or by a placeholder where the parser gave up.
+    """Return whether text that does not parse is a template: it contains template marks, or a placeholder where the parser stopped.
 
-    A parser gives up at the placeholder, or up to two lines after it: it may have taken it for the begin of a key.
+    The parser stops at the placeholder or up to two lines later, because it may read it as the start of a key.
     """
     return any(mark in text for mark in _TEMPLATE_MARKS) or any(
         _UNFILLED.match(each) is not None for each in text.split(b"\n", line)[max(0, line - 3) : line]
@@ -110,25 +111,25 @@ def _is_template(text: bytes, line: int) -> bool:
 
 
 FILE_BYTES: Final = 64 * 1024 * 1024
-"""The longest file that is read. A rendering of several hundred objects has a few MiB."""
+"""Size of the largest file that is read. A rendering of several hundred objects has a few MiB."""
 
 FILE_DOCUMENTS: Final = 50_000
-"""The most documents of one file; with four times as many separators it is not read at all."""
+"""Most documents of one file. A file with over four times as many separators is not read at all."""
 
 FILE_VALUES: Final = 2_000_000
-"""The most values of one file; 64 MiB of ordinary YAML have about so many, and they take about half a GiB."""
+"""Most values of one file. 64 MiB of ordinary YAML have about this many, and they take about half a GiB of memory."""
 
 DOCUMENT_BYTES: Final = 16 * 1024 * 1024
-"""The longest document. The API server takes no object over 3 MiB; a List that kubectl prints may be longer."""
+"""Size of the largest document. The API server accepts no object over 3 MiB; a List that kubectl prints may be larger."""
 
 NODES: Final = 500_000
-"""The most values in one document, those that aliases repeat counted as often as they are repeated."""
+"""Most values in one document. Values that aliases repeat count once per repetition."""
 
 DEPTH: Final = 100
-"""The deepest nesting of lists and mappings. A schema within a CustomResourceDefinition has about 50."""
+"""Deepest nesting of lists and mappings. A schema within a CustomResourceDefinition has about 50 levels."""
 
-DUPLICATES_TOLD: Final = 20
-"""How many duplicate keys of one document are findings of their own."""
+MAX_REPORTED_DUPLICATES: Final = 20
+"""Most duplicate keys of one document that are reported as separate findings."""
 
 
 Scalar = str | int | float | bool | None
@@ -139,7 +140,7 @@ _WORDS: Final[dict[str, Scalar]] = {
     **dict.fromkeys(("false", "False", "FALSE", "no", "No", "NO", "off", "Off", "OFF"), False),
 }
 
-# A number of more digits is a text: no field of Kubernetes takes one, and converting it would take long.
+# A longer number is read as text: no field of Kubernetes accepts one, and converting it would be slow.
 _INTEGER = re.compile(r"[-+]?(?:0|[1-9][0-9_]{0,30})")
 _OTHER_BASE = re.compile(r"(?P<sign>[-+]?)(?:0b(?P<binary>[01_]{1,64})|0x(?P<hexadecimal>[0-9a-fA-F_]{1,16})|0o?(?P<octal>[0-7_]{1,22}))")
 _FLOAT = re.compile(r"[-+]?(?:[0-9][0-9_]{0,30}\.[0-9_]{0,30}|\.[0-9]{1,30})(?:[eE][-+]?[0-9]{1,3})?")
@@ -150,15 +151,15 @@ _REMEMBERED_AT_MOST = 50_000
 
 
 def plain_scalar(written: str) -> Scalar:
-    """The value of a scalar that stands without quotes and without a tag.
+    """Return the value of a scalar without quotes and without a tag.
 
-    Like goyaml.v2, which sigs.k8s.io/yaml wraps, but without its rarest forms: dates stay texts because JSON has none, and so do
-    quantities such as 1e3, which mean the same either way.
+    Like goyaml.v2, which sigs.k8s.io/yaml wraps, except for its rarest forms. Dates stay text, because JSON has none. Quantities such as
+    1e3 stay text, because both forms mean the same.
     """
     if written in _REMEMBERED:
         return _REMEMBERED[written]
     value = _converted(written) if written[0] in "0123456789+-." else written
-    if len(_REMEMBERED) < _REMEMBERED_AT_MOST and len(written) < 64:  # noqa: PLR2004 -- long texts seldom come twice
+    if len(_REMEMBERED) < _REMEMBERED_AT_MOST and len(written) < 64:  # noqa: PLR2004 -- long texts are rarely repeated
         _REMEMBERED[written] = value
     return value
 
@@ -177,53 +178,52 @@ def _converted(written: str) -> Scalar:
 
 _PLAIN: Final = "plain"
 _TEXT: Final = "text"
-_TEXT_TAG: Final = "tag:yaml.org,2002:str"
+_STRING_TAG: Final = "tag:yaml.org,2002:str"
 
 FILLED_LATER: Final = UNKNOWN_TEXT
-"""A text that somebody or something fills in, such as ${GPUS}, '{{ .Values.gpus }}' or <image>: its value is unknown."""
+"""Value of a scalar with a placeholder, such as ${GPUS}, '{{ .Values.gpus }}' or <image>: unknown."""
 
 _PLACEHOLDER_SIGNS: Final = (b"{{", b"$", b"%", b"<", b"@", b"[[")
-"""A document without any of these has no placeholder."""
+"""Every placeholder contains one of these."""
 
 _PLACEHOLDER: Final = re.compile(
     r"\{\{|\$\{"  # Helm, Jinja and Go; envsubst, Flux and Terraform
-    r"|^\S*\$(?:\(\w+\)|[A-Z_][A-Z0-9_]*\b)\S*$"  # of a shell, and Kubernetes' own; a script with variables in it is what it is
-    r"|%\{"  # directives of Terraform
-    r"|^[^\s%]*%(?:[sdvq](?![a-z])|\([a-z_]+\)s)[^\s%]*$"  # printf, and Python's
-    r"|^[^\s<>]*<[A-Za-z][\w .:/-]*>[^\s<>]*$|^<[A-Z][A-Z0-9_ -]*>$"  # what a person is to write
+    r"|^\S*\$(?:\(\w+\)|[A-Z_][A-Z0-9_]*\b)\S*$"  # shells and Kubernetes; a script with variables in it is no placeholder
+    r"|%\{"  # Terraform directives
+    r"|^[^\s%]*%(?:[sdvq](?![a-z])|\([a-z_]+\)s)[^\s%]*$"  # printf and Python
+    r"|^[^\s<>]*<[A-Za-z][\w .:/-]*>[^\s<>]*$|^<[A-Z][A-Z0-9_ -]*>$"  # to be filled in by a person
     r"|^@[A-Za-z_]\w*@$|\[\[ ?[.$\w]+ ?\]\]"
 )
 """Sources: helm.sh/docs/chart_template_guide, fluxcd.io/flux/components/kustomize/kustomizations/#post-build-variable-substitution,
-
 developer.hashicorp.com/terraform/language/expressions/strings#string-templates, and kubernetes.io's own pages for <image> (2026-11-25).
 """
 
 _SIGN: Final = re.compile(r"[{$%<@\[]")
 _PLACEHOLDER_SCRIPT: Final = re.compile(r"\{\{|\$\{")
 _SCRIPT_LENGTH: Final = 300
-"""Longer texts are scripts and files, in which a person writes no placeholder of one word."""
+"""Longer texts are scripts or files, in which people write no one-word placeholders."""
 
-# Nesting of blocks shows as spaces and indicators before a line's first key, or not at all where a list starts in its key's own column.
-# So a document without a run of 2 * DEPTH of these characters is nested less than 4 * DEPTH deep. Faster than a regular expression.
+# Nested blocks have spaces and indicators before a line's first key, or none where a list starts in its key's column. So a document without
+# 2 * DEPTH of these characters in a row is nested less than 4 * DEPTH deep. Faster than a regular expression.
 _INDENTING = bytes.maketrans(b" ?:-", b"    ")
 _FAR_RIGHT = b" " * (2 * DEPTH)
 
 
 class DocumentRefusedError(Exception):
-    """A document that cannot be judged, as one sentence for a person. `line` counts from 1 within the document's text."""
+    """A document that cannot be judged. The message is one sentence for users. `line` counts from 1 within the document's text."""
 
     def __init__(self, reason: str, line: int = 1, *, template: bool = False, syntax: bool = False) -> None:
         super().__init__(reason)
         self.line = line
         self.template = template
-        """Whether it is the source of a document rather than a document."""
+        """True if the text is a template."""
         self.syntax = syntax
-        """Whether it is no YAML at all, rather than more than is judged."""
+        """True if it is not YAML; False if it exceeds a limit."""
 
 
 @dataclass(frozen=True)
 class DuplicateKey:
-    """A key that one mapping holds twice; lines count from 1 within the document's text."""
+    """A key that occurs twice in one mapping. Lines count from 1 within the document's text."""
 
     key: str
     first_line: int
@@ -232,30 +232,32 @@ class DuplicateKey:
 
 @dataclass(frozen=True)
 class Document:
-    """What one text held. `line` is that of its first key, `size` how many values it has."""
+    """One parsed document."""
 
     value: Any
     line: int
+    """Line of the first key."""
     duplicates: tuple[DuplicateKey, ...]
     size: int
+    """Number of values."""
 
 
 class LeanLoader(yaml.CSafeLoader):
-    """Composes nodes without asking Python what each scalar means: only whether it stood without quotes."""
+    """Composes nodes without Python resolvers: tags only tell whether a scalar was written without quotes."""
 
     def resolve(self, kind: type[yaml.Node], value: Any, implicit: Any) -> str:  # noqa: ARG002 -- PyYAML's signature
-        """Names the form of a scalar; collections need no name."""
+        """Return a tag for the form of a scalar. Collections need none."""
         return _PLAIN if kind is yaml.ScalarNode and implicit[0] else _TEXT
 
     def descend_resolver(self, current_node: yaml.Node | None, current_index: int) -> None:
-        """Nothing: no tag depends on the place."""
+        """Do nothing: tags do not depend on the place."""
 
     def ascend_resolver(self) -> None:
-        """Nothing, likewise."""
+        """Do nothing: tags do not depend on the place."""
 
 
 def documents_in(text: bytes) -> list[Document]:
-    """The documents in a text that has at most one `---`; empty ones are left out. Raises DocumentRefusedError."""
+    """Return the documents in a text with at most one `---`, without empty ones. Raises DocumentRefusedError."""
     if len(text) > DOCUMENT_BYTES:
         raise DocumentRefusedError(f"it has {len(text) >> 20} MiB; at most {DOCUMENT_BYTES >> 20} MiB are judged")
     try:
@@ -273,7 +275,7 @@ def documents_in(text: bytes) -> list[Document]:
 
 
 def nodes_in(text: bytes) -> Iterator[yaml.Node]:
-    """The composed documents of a text. Raises yaml.YAMLError."""
+    """Yield the composed documents of a text. Raises yaml.YAMLError."""
     loader = LeanLoader(text)
     try:
         while loader.check_node():
@@ -285,7 +287,7 @@ def nodes_in(text: bytes) -> Iterator[yaml.Node]:
 
 
 def refusal(error: yaml.YAMLError, text: bytes) -> DocumentRefusedError:
-    """What a parser's error means for a person; quotes nothing of the text, which may hold a secret."""
+    """Explain a parser's error to users. Does not quote the text, which may contain a secret."""
     mark = getattr(error, "problem_mark", None)
     what = getattr(error, "problem", None) or getattr(error, "reason", None) or "it is not YAML"
     line = mark.line + 1 if mark is not None else 1
@@ -293,10 +295,10 @@ def refusal(error: yaml.YAMLError, text: bytes) -> DocumentRefusedError:
 
 
 def _refuse_nesting(text: bytes) -> None:
-    """Refuses what is nested too deep or has too many values, before the composer, which recurses in C, sees it.
+    """Refuse text with too deep nesting or too many values before the composer, which recurses in C, reads it.
 
-    Two bounds that cost little let nearly every document pass; one that may exceed them is counted, event by event. The composer bears some
-    10,000 levels with the usual stack of 8 MiB (PyYAML 6.0.3), the bounds let a fifth of that through.
+    Nearly every document passes two cheap checks. A document that fails one is parsed event by event and counted. The composer bears some
+    10,000 levels with the usual stack of 8 MiB (PyYAML 6.0.3); the checks allow a fifth of that.
     """
     openers = text.count(b"[") + text.count(b"{")
     values = openers + text.count(b",") + text.count(b"\n") + text.count(b":") + text.count(b"-")
@@ -320,7 +322,7 @@ def _refuse_nesting(text: bytes) -> None:
 
 
 class _Builder:
-    """From nodes to dicts and lists. What anchors share is built once and counted as often as it is repeated."""
+    """Builds dicts and lists from nodes. Anchors are built once and counted once per repetition."""
 
     def __init__(self, *, aliases: bool, braces: bool, placeholders: bool) -> None:
         self._aliases = aliases
@@ -368,26 +370,26 @@ class _Builder:
         return self._mapping(cast("yaml.MappingNode", node), depth)
 
     def _mapping(self, node: yaml.MappingNode, depth: int) -> dict[str, Any]:
-        held: dict[str, Any] = {}
+        mapping: dict[str, Any] = {}
         merged: list[dict[str, Any]] = []
         for key_node, value_node in node.value:
             if type(key_node) is not yaml.ScalarNode:
-                # {{ .Values.name }} without quotes is, to YAML, a mapping whose key is a mapping.
+                # YAML reads {{ .Values.name }} without quotes as a mapping whose key is a mapping.
                 raise DocumentRefusedError("a key in it is not text", key_node.start_mark.line + 1, template=self._braces)
             key = key_node.value
             value = self._value(value_node, depth + 1)
             if key == "<<" and key_node.tag == _PLAIN:
                 merged += _mappings(value)
                 continue
-            if key in held:
-                self._tell_duplicate(node, key_node)
-            held[key] = value
+            if key in mapping:
+                self._record_duplicate(node, key_node)
+            mapping[key] = value
         for each in merged:
-            held = {**each, **held}
-        return held
+            mapping = {**each, **mapping}
+        return mapping
 
-    def _tell_duplicate(self, node: yaml.MappingNode, again: yaml.ScalarNode) -> None:
-        if len(self._duplicates) < DUPLICATES_TOLD:
+    def _record_duplicate(self, node: yaml.MappingNode, again: yaml.ScalarNode) -> None:
+        if len(self._duplicates) < MAX_REPORTED_DUPLICATES:
             first = next(key for key, _ in node.value if key.value == again.value)
             self._duplicates.append(DuplicateKey(again.value, first.start_mark.line + 1, again.start_mark.line + 1))
 
@@ -397,17 +399,17 @@ class _Builder:
             return FILLED_LATER
         if node.tag == _PLAIN:
             return plain_scalar(written)
-        return written if node.tag in {_TEXT, _TEXT_TAG} else plain_scalar(written) if node.tag.startswith("tag:yaml.org") else written
+        return written if node.tag in {_TEXT, _STRING_TAG} else plain_scalar(written) if node.tag.startswith("tag:yaml.org") else written
 
 
 def _is_placeholder(written: str) -> bool:
-    """Whether a scalar is a text that somebody or something fills in."""
+    """Return whether a scalar contains a placeholder that must still be filled in."""
     if _SIGN.search(written) is None:
         return False
     return (_PLACEHOLDER if len(written) < _SCRIPT_LENGTH else _PLACEHOLDER_SCRIPT).search(written) is not None
 
 
 def _mappings(value: Any) -> list[dict[str, Any]]:
-    """What `<<` merges in: one mapping or several, the first of which counts most."""
+    """Return the mappings that `<<` merges in. The first has the highest priority."""
     listed = cast("list[Any]", value) if isinstance(value, list) else [value]
     return [cast("dict[str, Any]", each) for each in listed if isinstance(each, dict)]

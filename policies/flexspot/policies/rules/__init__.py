@@ -1,4 +1,4 @@
-"""The rules, each a function that `Rule` describes; a file holds those of one subject."""
+"""All rules. Each is a function decorated with `Rule`; a file contains the rules about one subject."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from flexspot.policies.judging import Rule
 
 @cache
 def all_rules() -> tuple[Rule, ...]:
-    """Every rule, by code. Raises TypeError for a file in this folder that holds none."""
+    """Return all rules, by code. Raises TypeError for a file in this folder without rules."""
     found: list[Rule] = []
     for module in iter_modules(__path__):
         held = [each for each in vars(import_module(f"{__name__}.{module.name}")).values() if isinstance(each, Rule)]

@@ -1,4 +1,4 @@
-"""Who may reach clusters and buckets, and what identities may do."""
+"""Rules about access to clusters and buckets, and permissions of identities."""
 
 from collections.abc import Iterator
 
@@ -25,7 +25,7 @@ from flexspot.policies.values.field import UNKNOWN, Field, Tri, all_of, any_of, 
 _MOST = {Holder.MANAGED: 6_144, Holder.ROLE: 10_240, Holder.GROUP: 5_120, Holder.USER: 2_048}
 
 
-"""Quotas that nobody can raise; those of a role, a group and a user are for all documents that are written into it together."""
+"""Largest number of characters, by holder: quotas that cannot be raised. Inline documents of a role, group or user share its quota."""
 
 
 _REMEDIES = {
@@ -52,7 +52,7 @@ _REMEDIES = {
 def iam_document_too_long(document: IamDocument, parameters: Parameters, inventory: Inventory) -> Outcome:
     """An IAM document that AWS refuses because it is too long.
 
-    White space does not count. Documents of a holder that is not known yet may be of any.
+    White space does not count. A document whose holder is not known yet may count for any holder.
     """
     most = parameters.number("trust-characters") if document.holder is Holder.TRUST else _MOST[document.holder]
     by_holder = inventory.by("holder", IamDocument, lambda each: (each.holder, each.holder_name.text()))
@@ -98,7 +98,7 @@ _PERSONS = ("user:", "group:", "domain:")
 def identity_too_broad(judged: IamDocument | IamGrant, parameters: Parameters) -> Outcome:
     """A program's identity with unrestricted permissions.
 
-    A grant by its name, a document by its statements. A condition narrows a statement, and such a one is let through.
+    Grants are judged by name, documents by their statements. A statement with a condition passes.
     """
     if isinstance(judged, IamGrant):
         return _grant(judged, parameters)
@@ -115,7 +115,7 @@ def identity_too_broad(judged: IamDocument | IamGrant, parameters: Parameters) -
 def _grant(grant: IamGrant, parameters: Parameters) -> Outcome:
     granted = grant.granted.text()
     if granted is UNKNOWN:
-        # A policy or a custom role of this run has a document of its own, and that is judged. AWS's and Google's own are literals.
+        # A policy or a custom role that this program creates is judged by its document. Names of AWS's and Google's own are literals.
         return NOT_APPLICABLE
     of_google = grant.cloud == IamGrant.GCP
     name = str(granted) if of_google else str(granted).rpartition(":policy/")[2]
@@ -164,7 +164,7 @@ _BLOCKS = ("blockPublicAcls", "blockPublicPolicy", "ignorePublicAcls", "restrict
 def public_bucket(resource: GcsBucketView | S3BucketView | BucketAccess, _: Parameters) -> Outcome:
     """A bucket that anyone can read or write.
 
-    Both clouds keep a new bucket private; judged is what opens it. Encryption at rest is on in both and cannot be turned off.
+    New buckets are private in both clouds, so only settings that open a bucket are judged. Both always encrypt data at rest.
     """
     found = list(_openings(resource))
     for answer, path, what in found:
@@ -189,7 +189,7 @@ def _openings(resource: GcsBucketView | S3BucketView | BucketAccess) -> Iterator
     for place, entity in fields.at("roleEntities").parts().named:
         text = entity.text()
         yield UNKNOWN if text is UNKNOWN else str(text).endswith(_ANYBODY), f"roleEntities[{place}]", "is open to everybody"
-    # A member that is not known yet is a service account or a person: allUsers is a literal wherever it is meant.
+    # A member that is not known yet is a service account or a person: programs write allUsers as a literal.
     yield from ((_is_anybody(fields.at(name)), name, "is everybody") for name in ("member", "entity"))
     yield any(map(_is_anybody, fields.at("members").parts().fields)), "members", "includes everybody"
     if kind in {"BucketPolicy", "Bucket", "BucketV2"} and not fields.at("policy").absent:
@@ -213,7 +213,7 @@ def _is_anybody(field: Field) -> bool:
 def public_control_plane(cluster: GkeClusterView | EksClusterView, _: Parameters) -> Outcome:
     """A cluster whose API server is reachable from the whole internet.
 
-    It has a public address, and no range keeps anybody from it. A name that lets in whom IAM knows (GKE's DNS endpoint) is none.
+    Fails if it has a public address and no address range restricts access. GKE's DNS endpoint does not count, because it requires IAM.
     """
     public, ranges, remedy = _of_eks(cluster.fields) if isinstance(cluster, EksClusterView) else _of_gke(cluster.fields)
     if public is UNKNOWN:
@@ -226,7 +226,10 @@ def public_control_plane(cluster: GkeClusterView | EksClusterView, _: Parameters
 
 
 def _of_gke(cluster: Field) -> tuple[Tri, str, str]:
-    """Where nothing is said, a cluster has a public address, and everybody is let in."""
+    """Return whether everybody can reach the API server, the field with the ranges, and a remedy.
+
+    By default a cluster has a public address without restrictions.
+    """
     private = cluster.at("privateClusterConfig", "enablePrivateEndpoint").equals("true")
     without_address = cluster.at("controlPlaneEndpointsConfig", "ipEndpointsConfig", "enabled").equals("false")
     networks = cluster.at("masterAuthorizedNetworksConfig")
@@ -239,7 +242,10 @@ def _of_gke(cluster: Field) -> tuple[Tri, str, str]:
 
 
 def _of_eks(cluster: Field) -> tuple[Tri, str, str]:
-    """Where nothing is said, the address is public, and 0.0.0.0/0 let in. ACK has names of its own for two of the fields."""
+    """Return whether everybody can reach the API server, the field with the ranges, and a remedy.
+
+    By default the address is public and allows 0.0.0.0/0. ACK has other names for two of the fields.
+    """
     ack = not cluster.at("resourcesVPCConfig").absent
     network = cluster.at("resourcesVPCConfig" if ack else "vpcConfig")
     ranges = "publicAccessCIDRs" if ack else "publicAccessCidrs"

@@ -1,4 +1,4 @@
-"""Alerts and panels: whether their expressions are PromQL, and ask for series and labels that there are."""
+"""Rules about alerts and panels: valid PromQL, and series and labels that exist."""
 
 from collections.abc import Iterator
 
@@ -38,7 +38,7 @@ from flexspot.policies.values.field import UNKNOWN, Tri
 def alert_does_not_parse(query: QueryView, _: Parameters) -> Outcome:
     """An alert or recording rule whose expression is not valid PromQL.
 
-    A dashboard's expression may be PromQL only when its variables are filled in.
+    Not applicable to dashboard expressions with variables, which may be PromQL only with their values.
     """
     text = query.expression.text()
     if text is UNKNOWN:
@@ -69,7 +69,7 @@ def alert_does_not_parse(query: QueryView, _: Parameters) -> Outcome:
 def alert_on_bare_histogram(query: QueryView, _: Parameters) -> Outcome:
     """An alert or a panel that queries a histogram by its bare name, for which no series exists.
 
-    Within histogram_quantile and its like a bare name is a native histogram, which somebody has chosen to scrape.
+    Within histogram_quantile and similar functions a bare name is a native histogram, which must be scraped on purpose.
     """
     tree = tree_of(query)
     if isinstance(tree, Outcome):
@@ -109,7 +109,7 @@ def _outside_of_native(node: Node) -> list[str]:
 def alert_on_absent_label(query: QueryView, _: Parameters, inventory: Inventory) -> Outcome:
     """An alert or a panel that uses a label that its series do not have.
 
-    A label is missing if what gathers the series, which must be among what was given, does not add it.
+    A label is missing if the exporter of the series does not add it. The exporter must be in the input.
     """
     tree = tree_of(query)
     if isinstance(tree, Outcome):
@@ -117,11 +117,11 @@ def alert_on_absent_label(query: QueryView, _: Parameters, inventory: Inventory)
     names = {node.name for node in walk(tree) if isinstance(node, Selector)}
     if not any(each.speaks_of(name) for each in absent_labels() for name in names):
         return NOT_APPLICABLE
-    open_question, asked = "", labels_asked(tree)
-    for series, label in asked:
+    open_question, used = "", labels_asked(tree)
+    for series, label in used:
         absent = next((each for each in absent_labels() if each.covers(series, label)), None)
-        # Asked for both names, an expression finds the label wherever it is.
-        either = absent is not None and absent.of_exporter and (series, f"exported_{label}") in asked
+        # An expression that uses both names finds the label under either.
+        either = absent is not None and absent.of_exporter and (series, f"exported_{label}") in used
         missing = _missing(absent, series, label, inventory) if absent and not either else False
         if absent and missing is True:
             says = "describes the exporter itself" if absent.of_exporter else "no series has"
@@ -157,7 +157,7 @@ def _missing(absent: AbsentLabels, series: str, label: str, inventory: Inventory
 def gpu_count_instead_of_sum(query: QueryView, _: Parameters) -> Outcome:
     """An alert or a panel that counts containers where it means GPUs.
 
-    Whether there is one at all is a question that a count answers as well: `count(...) > 0` is let through.
+    `count(...) > 0` passes, because a count does answer whether there are any GPUs.
     """
     tree = tree_of(query)
     if isinstance(tree, Outcome):
@@ -178,8 +178,8 @@ def gpu_count_instead_of_sum(query: QueryView, _: Parameters) -> Outcome:
 
 
 def _counted(node: Node) -> Iterator[Selector]:
-    """The series that a count is taken of, not those that something is worked out from before."""
-    if _asks_whether_any(node):
+    """Yield the series that a count aggregates directly, not those in an inner calculation."""
+    if _tests_for_any(node):
         return
     if isinstance(node, Aggregation) and node.operator == "count":
         yield from _entering(node.parts[0])
@@ -195,7 +195,7 @@ def _entering(node: Node) -> Iterator[Selector]:
             yield from _entering(part)
 
 
-def _asks_whether_any(node: Node) -> bool:
+def _tests_for_any(node: Node) -> bool:
     if not isinstance(node, Binary) or node.operator not in COMPARISONS:
         return False
     return any(isinstance(part, Literal) and part.value in {0, 1} for part in node.parts)

@@ -1,4 +1,4 @@
-"""Budgets of money, of the whole platform and of teams."""
+"""Budgets of the whole platform and of teams."""
 
 from dataclasses import dataclass
 
@@ -23,37 +23,39 @@ _REFUSE = "refuse"
 SCENARIO = Parameter(
     "scenario",
     "expected",
-    "Which month is held against a budget: expected, or worst-case, in which every enforced ceiling is reached all month.",
+    "Estimate that is compared with a budget: expected, or worst-case, in which every enforced ceiling is reached all month.",
 )
 
 
 @dataclass(frozen=True)
-class HeldBudget:
-    """One budget, where it is written, and what is held against it. `check` is None where an amount is not known yet.
-
-    `refused`: a budget that missing prices may exceed is held as one that is exceeded.
-    """
+class CheckedBudget:
+    """A budget and its comparison with the estimated cost."""
 
     path: str
+    """Path of the budget's field."""
     owner: str
     check: BudgetCheck | None
+    """None if the cost or the budget is not known yet."""
     refused: bool
+    """True if a budget that unknown prices may exceed is judged as exceeded."""
 
 
-def held(cost: MonthlyCostView, parameters: Parameters, near_percent: int = NEAR_PERCENT) -> list[HeldBudget] | None:
-    """Each budget of `cost`; None for a scenario that there is not."""
+def checked_budgets(cost: MonthlyCostView, parameters: Parameters, near_percent: int = NEAR_PERCENT) -> list[CheckedBudget] | None:
+    """Return each budget of `cost` with its check. None for an unknown scenario."""
     scenario = parameters.text(SCENARIO.name)
     if scenario not in _FIGURES:
         return None
     return [
-        HeldBudget(f"{path}.budget_usd", _owner(each), _check(each, scenario, near_percent), each.at("on_unknown_prices").text() == _REFUSE)
+        CheckedBudget(
+            f"{path}.budget_usd", _owner(each), _check(each, scenario, near_percent), each.at("on_unknown_prices").text() == _REFUSE
+        )
         for path, each in cost.spenders
         if not each.at("budget_usd").absent
     ]
 
 
-def uncertain_words(check: BudgetCheck) -> str:
-    """What is known of a budget that missing prices may exceed, and what is not."""
+def describe_uncertain(check: BudgetCheck) -> str:
+    """Describe the known cost and the unknown prices of a budget that may be exceeded."""
     most = "with no upper bound" if check.at_most_usd is None else f"and {check.at_most_usd:,.2f} with them at on-demand prices"
     known = f"{check.owner} costs {check.spent_usd:,.2f} USD a month without the unknown prices, {most}"
     return f"{known}; its budget is {check.budget_usd:,}; not known: {', '.join(check.unknown)}"
@@ -61,7 +63,7 @@ def uncertain_words(check: BudgetCheck) -> str:
 
 def _owner(spender: Field) -> str:
     owner = spender.at("owner").text()
-    return owner if isinstance(owner, str) else "somebody"
+    return owner if isinstance(owner, str) else "an unknown owner"
 
 
 def _check(spender: Field, scenario: str, near_percent: int) -> BudgetCheck | None:
@@ -86,19 +88,19 @@ def _check(spender: Field, scenario: str, near_percent: int) -> BudgetCheck | No
 def budget_exceeded(cost: MonthlyCostView, parameters: Parameters) -> Outcome:
     """A platform whose estimated monthly cost exceeds its budget, or a team whose part exceeds the team's budget.
 
-    A budget that prices which nobody knows may exceed is refused where the stack asks for that; else budget-nearly-used warns of it.
+    If unknown prices may exceed the budget, this rule fails when the stack refuses that; otherwise budget-nearly-used warns.
 
-    It is not told of as unknown at every preview: no later one will know the price.
+    Such a budget is not reported as undecided at every preview: no later preview will know the price.
     """
-    budgets = held(cost, parameters)
+    budgets = checked_budgets(cost, parameters)
     if budgets is None:
         return undecided(f"{SCENARIO.name} is {parameters.text(SCENARIO.name)!r}; allowed: expected, worst-case")
     if not budgets:
         return NOT_APPLICABLE
     scenario = parameters.text(SCENARIO.name)
     for each in budgets:
-        if told := _broken(each, scenario):
-            return fails(told, at=each.path)
+        if message := _broken(each, scenario):
+            return fails(message, at=each.path)
     for each in budgets:
         if each.check is None:
             return undecided(f"the cost of {each.owner}, or its budget, is not known yet")
@@ -107,16 +109,16 @@ def budget_exceeded(cost: MonthlyCostView, parameters: Parameters) -> Outcome:
     return PASSES
 
 
-def _broken(held_budget: HeldBudget, scenario: str) -> str | None:
-    """How a budget is exceeded, or may be where that is refused; None where it is not."""
-    check = held_budget.check
+def _broken(checked: CheckedBudget, scenario: str) -> str | None:
+    """Return the message for a budget that is exceeded, or that may be exceeded and is refused. None otherwise."""
+    check = checked.check
     if check is None:
         return None
     if check.standing is BudgetStanding.EXCEEDED:
         least = "at least " if check.unknown else ""
         return f"{check.owner} costs {least}{check.spent_usd:,.2f} USD a month ({scenario}); its budget is {check.budget_usd:,}"
-    if check.uncertain and held_budget.refused:
-        return f"{uncertain_words(check)} ({scenario}); budget.on_unknown_prices is refuse"
+    if check.uncertain and checked.refused:
+        return f"{describe_uncertain(check)} ({scenario}); budget.on_unknown_prices is refuse"
     return None
 
 
@@ -137,15 +139,15 @@ _NEAR = "near-percent"
 def budget_nearly_used(cost: MonthlyCostView, parameters: Parameters) -> Outcome:
     """A budget that is almost fully committed before the month begins, or that unknown prices may exceed.
 
-    What exceeds its budget is told by budget-exceeded, and so is one that missing prices may exceed where a stack has that refused.
+    budget-exceeded reports budgets that are exceeded, and those that unknown prices may exceed if the stack refuses that.
     """
-    budgets = held(cost, parameters, parameters.number(_NEAR))
+    budgets = checked_budgets(cost, parameters, parameters.number(_NEAR))
     if budgets is None:
         return undecided(f"{SCENARIO.name} is {parameters.text(SCENARIO.name)!r}; allowed: expected, worst-case")
     standings = [(each, each.check.standing if each.check else None) for each in budgets]
     for each, standing in standings:
         if each.check and standing is BudgetStanding.UNKNOWN and not each.refused:
-            return fails(uncertain_words(each.check), at=each.path)
+            return fails(describe_uncertain(each.check), at=each.path)
         if each.check and standing is BudgetStanding.NEAR:
             share = max(each.check.spent_usd, each.check.at_most_usd or each.check.spent_usd) * 100 / each.check.budget_usd
             return fails(f"{each.owner} is estimated to use {share:.0f}% of its budget of {each.check.budget_usd:,} USD", at=each.path)

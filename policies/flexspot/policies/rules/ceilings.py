@@ -1,4 +1,4 @@
-"""Ceilings of capacity: whether there is one, and whether it can be reached."""
+"""Ceilings of capacity: pools without one, and ceilings that cannot be reached."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -35,11 +35,11 @@ MOST = (
     Parameter("most", 100_000, "The highest number of nodes or GPUs that counts as a limit."),
     Parameter("most-cores-or-gb", 10_000_000, "The highest number of cores or GB of memory that counts as a limit."),
 )
-"""From where on a number is none: nobody could ever pay for it."""
+"""Parameters with the largest numbers that count as a limit. Larger ones, which no budget could pay for, count as no limit."""
 
 
 def bounded(bounds: Bounds, parameters: Parameters, makes: str) -> Outcome:
-    """Passes where every group of bounds holds a finite number. `makes` begins the sentence: "it creates GPU nodes"."""
+    """Pass if every group of bounds has a finite number. `makes` begins the message, such as "it creates GPU nodes"."""
 
     def most(ceiling: Ceiling) -> int:
         return parameters.number("most" if ceiling.unit in {Ceiling.NODES, Ceiling.GPUS} else "most-cores-or-gb")
@@ -53,7 +53,7 @@ def bounded(bounds: Bounds, parameters: Parameters, makes: str) -> Outcome:
     if missing := [_advised(group) for group, answer in answers if answer is False]:
         fields = ", ".join(" or ".join(ceiling.field for ceiling in group) for group in missing)
         highest = min(most(ceiling) for group in missing for ceiling in group)
-        # Within a group one is enough; each of several groups needs its own.
+        # One limit per group is enough, but every group needs one.
         joint = " or " if len(missing) == 1 else ", "
         units = joint.join(sorted({ceiling.unit for group in missing for ceiling in group}))
         return fails(
@@ -72,7 +72,7 @@ def _advised(group: tuple[Ceiling, ...]) -> tuple[Ceiling, ...]:
 _MIB = 1024 * 1024
 
 
-_BESIDE_GPUS = ("nodes", "cpu", "memory")
+_OTHER_LIMITS = ("nodes", "cpu", "memory")
 
 
 GPU_COUNT_LABELS = tuple(f"{prefix}{kind.instance_label}-count" for kind in ON_EC2 for prefix in PREFIXES)
@@ -80,14 +80,15 @@ GPU_COUNT_LABELS = tuple(f"{prefix}{kind.instance_label}-count" for kind in ON_E
 
 @dataclass(frozen=True)
 class Machines:
-    """The GPU machines that requirements leave. Unless `complete`, there are others, which the catalog does not have."""
+    """GPU machines that match a list of requirements."""
 
     gpus: tuple[CatalogMachine, ...]
     complete: bool
+    """False if other machines match that the catalog does not list."""
 
 
 def requirements_of(spec: Field) -> tuple[Field, ...] | Unknown:
-    """The requirements, once all of what they say is known."""
+    """Return the requirements of a NodePool, or UNKNOWN while one of their values is not known."""
     listed = spec.at("template", "spec", "requirements").parts()
     for each in listed.fields:
         values = each.at("values").parts()
@@ -97,24 +98,24 @@ def requirements_of(spec: Field) -> tuple[Field, ...] | Unknown:
 
 
 def gpu_machines(requirements: tuple[Field, ...]) -> Machines:
-    """The machines with GPUs that Karpenter may launch for a pod that asks for one."""
+    """Return the GPU machines that Karpenter may launch for a pod that requests a GPU."""
     left, complete = allowed_machines(requirements)
     return Machines(tuple(machine for machine in left if machine.gpu), complete)
 
 
 def names_gpus(requirements: tuple[Field, ...], kind: Accelerator) -> bool:
-    """Whether the requirements name machines with GPUs of a kind, and none of them rules these out."""
+    """Return whether the requirements name machines with GPUs of `kind` and none of them excludes these machines."""
     selections = [gpu_selection(each, (kind,)) for each in requirements]
     return any(each.names is True for each in selections) and not any(each.excludes is True for each in selections)
 
 
 def limited_kind(spec: Field) -> Accelerator:
-    """The kind of GPUs that a NodePool has a limit on; NVIDIA's where it has none."""
+    """Return the kind of GPUs that a NodePool limits; NVIDIA's if it limits none."""
     return next((kind for kind in ON_EC2 if not spec.at("limits", kind.resource).absent), NVIDIA)
 
 
 def limited_machines(spec: Field) -> tuple[Decimal, Machines] | Outcome:
-    """The limit on GPUs with the machines that it is about; or the verdict of any rule about both, where one of them is not there."""
+    """Return the limit on GPUs and the machines that it applies to. Without one of them, return the verdict of the rules that need both."""
     kind = limited_kind(spec)
     limit, requirements = spec.at("limits", kind.resource).number(), requirements_of(spec)
     if limit is None or limit == 0:
@@ -129,8 +130,8 @@ def limited_machines(spec: Field) -> tuple[Decimal, Machines] | Outcome:
 
 
 def node_ceilings(spec: Field) -> tuple[NodeCeilings, bool]:
-    """The limits on nodes, cpu and memory as far as they are known, and whether all of them are."""
-    nodes, vcpu, memory = (spec.at("limits", name).number() for name in _BESIDE_GPUS)
+    """Return the known limits on nodes, cpu and memory, and whether all three are known."""
+    nodes, vcpu, memory = (spec.at("limits", name).number() for name in _OTHER_LIMITS)
     known = NodeCeilings(
         None if nodes is UNKNOWN else nodes,
         None if vcpu is UNKNOWN else vcpu,
@@ -140,20 +141,20 @@ def node_ceilings(spec: Field) -> tuple[NodeCeilings, bool]:
 
 
 def written_limits(spec: Field) -> str:
-    """The limits beside that on GPUs, as a sentence lists them."""
-    texts = {name: spec.at("limits", name).text() for name in _BESIDE_GPUS}
+    """Return the limits other than that on GPUs as text, such as "nodes=4, cpu=64"."""
+    texts = {name: spec.at("limits", name).text() for name in _OTHER_LIMITS}
     return ", ".join(f"{name}={text}" for name, text in texts.items() if isinstance(text, str))
 
 
 def creates_pools(compute_class: ComputeClassView) -> Tri:
-    """Whether GKE may make node pools for the priorities that name none."""
+    """Return whether GKE may create node pools for priorities that name none."""
     return compute_class.spec.at("nodePoolAutoCreation", "enabled").equals("true")
 
 
-def made_on_demand(priority: Field) -> Tri:
-    """Whether GKE would make pools of GPUs for the priority that are neither Spot, nor flex-start, nor wholly reserved.
+def creates_on_demand(priority: Field) -> Tri:
+    """Return whether GKE would create on-demand GPU pools for the priority: not Spot, not flex-start, not wholly reserved.
 
-    Of the affinities to reservations, AnyBestEffort and None go on to on-demand; without one, so does GKE.
+    The reservation affinities AnyBestEffort and None fall back to on-demand, and so does a priority without an affinity.
     Source: the definition of ComputeClass, cloud.google.com/v1.
     """
     machine, family = priority.at("machineType").text(), priority.at("machineFamily").text()
@@ -170,7 +171,7 @@ def made_on_demand(priority: Field) -> Tri:
 
 
 def created_accelerators(compute_class: ComputeClassView) -> Iterator[str | Unknown]:
-    """The GPU types of which GKE may make pools for the class."""
+    """Yield the GPU types for which GKE may create pools of the class."""
     if creates_pools(compute_class) is not True:
         return
     for priority in compute_class.spec.at("priorities").parts().fields:
@@ -192,7 +193,7 @@ def created_accelerators(compute_class: ComputeClassView) -> Iterator[str | Unkn
 def gpu_pool_without_limit(capacity: GpuPool | NodeAutoProvisioning, parameters: Parameters) -> Outcome:
     """GPU capacity that can grow without limit.
 
-    In every group of bounds one finite number. A number that nobody could ever pay for counts as none.
+    Every group of bounds needs a finite number. A number too large for any budget counts as none.
     """
     return bounded(capacity.bounds, parameters, f"it creates GPU nodes (by {capacity.evidence})")
 
@@ -210,7 +211,7 @@ def gpu_pool_without_limit(capacity: GpuPool | NodeAutoProvisioning, parameters:
 def unbounded_node_pool(pool: Pool, parameters: Parameters) -> Outcome:
     """Capacity without GPUs that can grow without limit.
 
-    Pools of GPUs, and those that may be such, are judged by gpu-pool-without-limit, which asks for a limit on the GPUs themselves.
+    Pools that have or may have GPUs are judged by gpu-pool-without-limit, which requires a limit on the GPUs themselves.
     """
     if isinstance(pool, GpuPool):
         return NOT_APPLICABLE
@@ -231,13 +232,14 @@ def unbounded_node_pool(pool: Pool, parameters: Parameters) -> Outcome:
 def on_demand_fallback_uncapped(capacity: KarpenterNodePool | ComputeClassView, _: Parameters, inventory: Inventory) -> Outcome:
     """GPU capacity that falls back to on-demand when the cheaper type runs out, without a ceiling.
 
-    A NodePool that takes both; a compute class whose lower priority lets GKE make on-demand pools. Autopilot makes every pool so.
+    Fails for a NodePool that allows Spot and on-demand, and for a compute class whose lower priority lets GKE create on-demand pools. Not
+    on Autopilot, which creates every pool itself.
     """
     if isinstance(capacity, KarpenterNodePool):
         return _node_pool(capacity, inventory)
     if inventory.of(Autopilot):
         return NOT_APPLICABLE
-    # Autopilot has no node pools that a priority could name.
+    # A priority that names node pools rules out Autopilot, which has none.
     names_pools = any(not priority.at("nodepools").absent for priority in capacity.spec.at("priorities").parts().fields)
     return _compute_class(capacity, standard=names_pools or inventory.tells(GkeNodePool, NodeAutoProvisioning))
 
@@ -247,7 +249,7 @@ def _node_pool(pool: KarpenterNodePool, inventory: Inventory) -> Outcome:
     if gpus is None:
         return NOT_APPLICABLE
     requirements = pool.spec.at("template", "spec", "requirements").parts()
-    # Without a requirement Karpenter takes what is cheapest of all: Spot first, then on-demand.
+    # Without a requirement Karpenter takes the cheapest capacity: Spot first, then on-demand.
     of_capacity = [each for each in requirements.fields if each.at("key").equals(CAPACITY_TYPE_LABEL) is not False]
     known: list[Tri] = [gpus.concerned, True if requirements.complete else UNKNOWN]
     both = all_of([*known, *(allows(each, kind) for each in of_capacity for kind in ("spot", "on-demand"))])
@@ -266,8 +268,8 @@ def _node_pool(pool: KarpenterNodePool, inventory: Inventory) -> Outcome:
 
 def _compute_class(compute_class: ComputeClassView, *, standard: bool) -> Outcome:
     priorities = compute_class.spec.at("priorities").parts()
-    answers = [all_of([creates_pools(compute_class), made_on_demand(priority)]) for priority in priorities.fields]
-    # A first priority falls back from nothing, and neither do those that only follow priorities like it.
+    answers = [all_of([creates_pools(compute_class), creates_on_demand(priority)]) for priority in priorities.fields]
+    # Only a priority that follows a different kind of capacity is a fallback.
     lower = [all_of([answer, any_of(negated(each) for each in answers[:place])]) for place, answer in enumerate(answers)]
     if True in lower and not standard:
         return undecided("whether its cluster is an Autopilot cluster, where no pool has a ceiling, is not known")
@@ -296,11 +298,11 @@ def _compute_class(compute_class: ComputeClassView, *, standard: bool) -> Outcom
 def auto_provisioning_without_gpu_limit(provisioning: NodeAutoProvisioning, _: Parameters, inventory: Inventory) -> Outcome:
     """Node auto-provisioning without a limit for a GPU type that workloads request.
 
-    A type with a limit of 0 has none that a node could be made under.
+    A limit of 0 allows no nodes, so it counts as no limit.
     """
     limits = provisioning.limits.parts()
     limited = [each.at("resourceType").text() for each in limits.fields if each.at("maximum").number() != 0]
-    wanted = list(_asked_for(inventory))
+    wanted = list(_requested_types(inventory))
     missing = {each: by for each, by in wanted if each is not UNKNOWN and each not in limited}
     if missing and limits.complete and UNKNOWN not in limited:
         types = ", ".join(f"{accelerator} (requested by {by})" for accelerator, by in sorted(missing.items(), key=str))
@@ -314,8 +316,8 @@ def auto_provisioning_without_gpu_limit(provisioning: NodeAutoProvisioning, _: P
     return PASSES if wanted else NOT_APPLICABLE
 
 
-def _asked_for(inventory: Inventory) -> Iterator[tuple[str | Unknown, str]]:
-    """The GPU types that no declared pool can give, each with who asks for it."""
+def _requested_types(inventory: Inventory) -> Iterator[tuple[str | Unknown, str]]:
+    """Yield the requested GPU types that no declared pool provides, each with the object that requests it."""
     for flavor in inventory.of(ResourceFlavor):
         yield from _selected(dict(flavor.spec.at("nodeLabels").parts().named), flavor.identity.described, inventory)
     for pods in inventory.of(PodSet):
@@ -326,7 +328,11 @@ def _asked_for(inventory: Inventory) -> Iterator[tuple[str | Unknown, str]]:
 
 
 def _selected(labels: Mapping[str, Field], by: str, inventory: Inventory) -> Iterator[tuple[str | Unknown, str]]:
-    """What selects a pool asks for no other, and what selects a compute class asks for what that has among its priorities."""
+    """Yield the GPU type that the labels request from node auto-provisioning.
+
+    Labels that select a pool request no GPU type. Those that select a compute class request the types in its priorities, which are listed
+    separately.
+    """
     accelerator = next((labels[key].text() for key in GKE_LABELS if key in labels), None)
     if accelerator is None or labels.keys() & {GKE_POOL_LABEL, COMPUTE_CLASS_LABEL}:
         return
@@ -345,7 +351,7 @@ def _selected(labels: Mapping[str, Field], by: str, inventory: Inventory) -> Ite
 def gpu_count_not_offered_by_machine(pool: GkeNodePool | KarpenterNodePool, _: Parameters) -> Outcome:
     """A number of GPUs that the machine type does not offer.
 
-    On GKE machine and count are written side by side; Karpenter has a requirement on the count among those on the machine.
+    GKE pools name machine and count directly. In Karpenter the count is one of several requirements on the machine.
     """
     return _gke(pool) if isinstance(pool, GkeNodePool) else _karpenter(pool.spec)
 
@@ -411,7 +417,7 @@ def _karpenter(spec: Field) -> Outcome:
 def gpu_limit_not_multiple_of_machine(pool: KarpenterNodePool, _: Parameters) -> Outcome:
     """A GPU limit that is not a multiple of a node's GPUs.
 
-    Fails where whole nodes of no machine that the pool may launch add up to the limit.
+    Fails if the limit is not a multiple of the GPUs of any machine that the pool may launch.
     """
     found, resource = limited_machines(pool.spec), limited_kind(pool.spec).resource
     if not isinstance(found, tuple):
@@ -441,7 +447,7 @@ def gpu_limit_not_multiple_of_machine(pool: KarpenterNodePool, _: Parameters) ->
 def gpu_limit_unreachable(pool: KarpenterNodePool, _: Parameters) -> Outcome:
     """A GPU limit that cannot be reached because of the other limits.
 
-    Fails where one of the machines that the pool may launch does not reach the limit: which one it launches, Karpenter chooses.
+    Fails if any machine that the pool may launch does not reach the limit, because Karpenter chooses the machine.
     """
     found, resource = limited_machines(pool.spec), limited_kind(pool.spec).resource
     if not isinstance(found, tuple):

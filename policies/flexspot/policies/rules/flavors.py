@@ -1,4 +1,4 @@
-"""Kueue's flavors, and the pools behind them."""
+"""Rules about Kueue's flavors and the pools that serve them."""
 
 from decimal import Decimal
 
@@ -26,7 +26,7 @@ from flexspot.policies.values.field import UNKNOWN, Tri, Unknown, all_of, any_of
 def flavor_label_known_only_after_boot(flavor: ResourceFlavor, _: Parameters, inventory: Inventory) -> Outcome:
     """A ResourceFlavor that selects nodes by a label that they get only after they boot.
 
-    The label serves if a pool declares it, with its value, for its nodes: then the autoscaler knows it.
+    Passes if a pool declares the label and value for its nodes, because then the autoscaler knows it.
     """
     labels = flavor.spec.at("nodeLabels").parts()
     late = {key: value for key, value in labels.named if is_after_boot(key)}
@@ -38,7 +38,7 @@ def flavor_label_known_only_after_boot(flavor: ResourceFlavor, _: Parameters, in
     if declared is True:
         return PASSES
     if declared is UNKNOWN or not inventory.tells(Pool):
-        return undecided("whether a pool declares its labels cannot be told from the input")
+        return undecided("the input does not show whether a pool declares its labels")
     key = next(iter(late))
     return fails(
         f"software on the node sets {key} after boot, and no pool declares it: a pool with zero nodes never scales up for it",
@@ -58,7 +58,7 @@ def flavor_label_known_only_after_boot(flavor: ResourceFlavor, _: Parameters, in
 def flavor_matches_no_pool(flavor: ResourceFlavor, _: Parameters, inventory: Inventory) -> Outcome:
     """A ResourceFlavor for nodes that no pool creates.
 
-    A pool matches if its nodes may have all the labels before they boot; labels that come later are another rule's.
+    A pool matches if its nodes may have all the labels before they boot. flavor-label-known-only-after-boot judges labels that come later.
     """
     labels = flavor.spec.at("nodeLabels").parts()
     wanted = {key: value for key, value in labels.named if not is_after_boot(key)}
@@ -100,7 +100,7 @@ def flavor_matches_no_pool(flavor: ResourceFlavor, _: Parameters, inventory: Inv
 def flavor_without_needed_toleration(flavor: ResourceFlavor, _: Parameters, inventory: Inventory) -> Outcome:
     """A ResourceFlavor all of whose pools have taints that keep away the work it admits.
 
-    A taint that the flavor lists in nodeTaints is seen to: Kueue passes over the flavor for pods that do not tolerate it.
+    A taint listed in nodeTaints passes, because Kueue skips the flavor for pods that do not tolerate it.
     """
     labels, added, gated = (flavor.spec.at(field).parts() for field in ("nodeLabels", "tolerations", "nodeTaints"))
     if labels.complete and not labels.named:
@@ -137,7 +137,7 @@ def flavor_without_needed_toleration(flavor: ResourceFlavor, _: Parameters, inve
 def queue_quota_above_capacity(flavor: ResourceFlavor, _: Parameters, inventory: Inventory) -> Outcome:  # noqa: PLR0911 -- a list of decisions, one a line
     """Queues that promise more GPUs of a flavor than its pools can have.
 
-    The sum of nominal quotas, which are promised all at once, against the sum of the pools' ceilings. Borrowing promises nothing.
+    Compares the sum of nominal quotas with the sum of the pools' ceilings. Quota that may be borrowed is not promised.
     """
     name, labels = flavor.name.text(), flavor.spec.at("nodeLabels").parts()
     if name is UNKNOWN or not labels.complete:
@@ -171,7 +171,7 @@ def queue_quota_above_capacity(flavor: ResourceFlavor, _: Parameters, inventory:
 
 
 def _quotas(inventory: Inventory) -> dict[str, dict[str, Decimal | Unknown | None]]:
-    """The nominal GPU quota of each queue, by flavor and queue."""
+    """Return the nominal GPU quota of each queue, by flavor and queue."""
     found: dict[str, dict[str, Decimal | Unknown | None]] = {}
     for queue in (*inventory.of(ClusterQueue), *inventory.of(Cohort)):
         amounts: dict[str, list[Decimal | Unknown | None]] = {}
@@ -186,6 +186,6 @@ def _quotas(inventory: Inventory) -> dict[str, dict[str, Decimal | Unknown | Non
 
 
 def _total(amounts: list[Decimal | Unknown | None]) -> Decimal | Unknown | None:
-    """A flavor's nodes have one kind of GPUs; of the others the queue has 0."""
+    """Return the sum. A flavor's nodes have a single kind of GPU, so the amounts of other kinds are 0."""
     known = [each for each in amounts if isinstance(each, Decimal)]
     return UNKNOWN if UNKNOWN in amounts else (sum(known, Decimal(0)) if known else None)

@@ -1,4 +1,4 @@
-"""GKE's node pools and compute classes, and machines with a number of GPUs."""
+"""Rules about GKE's flex-start node pools and compute classes."""
 
 from collections.abc import Iterator
 
@@ -31,7 +31,7 @@ from flexspot.policies.values.field import UNKNOWN, Field, Tri, all_of, negated
 def flex_start_pool_misconfigured(view: GkeNodePool, parameters: Parameters) -> Outcome:
     """A flex-start pool with settings that flex-start does not support.
 
-    Each setting that flex-start requires; the first that provably differs is reported.
+    Checks each setting that flex-start requires and reports the first that certainly differs.
     """
     pool, node = view.pool, view.pool.at("nodeConfig")
     queued = pool.at("queuedProvisioning", "enabled").equals("true")
@@ -94,7 +94,7 @@ def _too_long(run: Field, parameters: Parameters) -> Tri:
 Selection = tuple[str, dict[str, "Field"], bool]
 
 
-"""Where it stands, the labels, and whether they are all."""
+"""Field path for the message, the selected labels, and whether they are complete."""
 
 
 EXTRA = "{where} selects {label}={name} and {extra} as well, which GKE refuses or never finds a node for"
@@ -130,11 +130,11 @@ EXTRA_REMEDY = "take {extra} away, and let the priorities of ComputeClass {name}
 def compute_class_with_extra_selector(judged: PodSet | ResourceFlavor, parameters: Parameters, inventory: Inventory) -> Outcome:
     """Pods that select one of the platform's compute classes and also capacity by one of GKE's own labels.
 
-    GKE's own classes (Performance, Accelerator) take such labels; a class of the platform's has its capacity in its priorities.
+    GKE's own classes (Performance, Accelerator) accept such labels. The platform's classes select capacity by their priorities.
     """
     selections = list(_selections(judged, inventory))
     extra, built_in = parameters.texts("labels"), parameters.texts("built-in-classes")
-    hangs = chosen = False
+    undetermined = chosen = False
     for where, labels, complete in selections:
         name = labels[COMPUTE_CLASS_LABEL].text() if COMPUTE_CLASS_LABEL in labels else None
         found = sorted(key for key in labels if key in extra)
@@ -145,8 +145,8 @@ def compute_class_with_extra_selector(judged: PodSet | ResourceFlavor, parameter
                 where.partition(" ")[0],
             )
         chosen |= isinstance(name, str)
-        hangs |= not complete or (name is UNKNOWN and bool(found))
-    if hangs:
+        undetermined |= not complete or (name is UNKNOWN and bool(found))
+    if undetermined:
         return undecided("the labels by which it selects nodes are not known yet")
     return PASSES if chosen else NOT_APPLICABLE
 

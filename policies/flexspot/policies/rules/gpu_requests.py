@@ -1,4 +1,4 @@
-"""Requests of pods for GPUs."""
+"""Rules about pods that request GPUs, or should."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -33,21 +33,21 @@ def fractional_gpu(pods: PodSet, _: Parameters) -> Outcome:
 
     Devices are whole: a quantity such as 0.5 or 500m is refused, in requests and in limits.
     """
-    hangs = asks = False
+    undetermined = asks = False
     for name, container in pods.containers:
         for field in ("requests", "limits"):
             listed = container.at("resources", field).parts()
-            hangs |= not listed.complete
+            undetermined |= not listed.complete
             for device, amount in listed.named:
                 if not device.startswith(_DEVICES):
                     continue
                 number, asks = amount.number(), True
                 if number is UNKNOWN:
-                    hangs = True
+                    undetermined = True
                 elif number is not None and number % 1:
                     at = f'{pods.where}: {field}["{device}"] of {name}'
                     return fails(f"{at} is {amount.text()}, but Kubernetes allocates whole devices only", at=f"{pods.where}.containers")
-    if hangs:
+    if undetermined:
         return undecided(f"{pods.where}: its device requests are not known yet")
     return PASSES if asks else NOT_APPLICABLE
 
@@ -70,20 +70,20 @@ def fractional_gpu(pods: PodSet, _: Parameters) -> Outcome:
 def gpu_request_differs_from_limit(pods: PodSet, parameters: Parameters) -> Outcome:
     """A container whose GPU request differs from its GPU limit.
 
-    Both must be there: a request alone is gpu-container-without-limit's, and a limit alone is its own request.
+    Applies only if both are set. gpu-container-without-limit judges a request alone; a limit alone is also the request.
     """
     devices = parameters.texts("devices")
-    hangs = both = False
+    undetermined = both = False
     for name, container in pods.containers:
         requests, limits = container.at("resources", "requests"), container.at("resources", "limits")
-        hangs |= not (requests.known and limits.known)
+        undetermined |= not (requests.known and limits.known)
         for device in (key for key, _ in requests.parts().named if key.startswith(devices)):
             wanted, limit = requests.at(device).number(), limits.at(device)
             if limit.absent or not limits.known:
                 continue
             given = limit.number()
             if wanted is UNKNOWN or given is UNKNOWN:
-                hangs = True
+                undetermined = True
             elif wanted != given:
                 return fails(
                     f"{pods.where}: {name} requests {wanted} {device} but has a limit of {given}, which Kubernetes refuses",
@@ -91,7 +91,7 @@ def gpu_request_differs_from_limit(pods: PodSet, parameters: Parameters) -> Outc
                     pods.where,
                 )
             both = True
-    if hangs:
+    if undetermined:
         return undecided(f"{pods.where}: a request or a limit is not known yet")
     return PASSES if both else NOT_APPLICABLE
 
@@ -115,7 +115,7 @@ IDLE_REMEDY = f'set resources.limits["{GPU_RESOURCE}"], or that of its nodes, in
 def gpu_container_without_limit(pods: PodSet, _: Parameters) -> Outcome:
     """A pod on GPU nodes in which no container requests a GPU, or a GPU request without a limit.
 
-    Fails on what the pod alone proves: a request for GPUs without a limit, or a place on GPU nodes and no GPU asked for.
+    Fails only if the pod alone proves it: it requests GPUs without a limit, or it selects GPU nodes without a GPU request.
     """
     if pods.serve_nodes:
         return NOT_APPLICABLE
@@ -159,9 +159,10 @@ ABOVE_REMEDY = "write {most} or less, and split what needs more over several pod
 def gpu_container_above_maximum(pods: PodSet, parameters: Parameters, inventory: Inventory) -> Outcome:
     """A container that requests more GPUs than a node has.
 
-    A container is on one node, and the largest of those that there are bounds it, as the API server knows them.
+    A container runs on a single node, so the largest node is the limit, as the API server applies it.
 
-    Where nobody says which nodes there are, no machine of either cloud has more than the parameter; a single GPU fits any.
+    If the input does not show the nodes, the limit is the parameter, which is at least that of every machine of either cloud. A single GPU
+    always fits.
     """
     if pods.not_gpu_work:
         return NOT_APPLICABLE
@@ -175,8 +176,8 @@ def gpu_container_above_maximum(pods: PodSet, parameters: Parameters, inventory:
     for name, resource, count in counts:
         most, _ = bounds[resource]
         if count is not UNKNOWN and count is not None and count > most:
-            told = ABOVE.format(where=pods.where, container=name, count=count, resource=resource, most=most)
-            return fails(told, ABOVE_REMEDY.format(most=most), f"{pods.where}.containers")
+            message = ABOVE.format(where=pods.where, container=name, count=count, resource=resource, most=most)
+            return fails(message, ABOVE_REMEDY.format(most=most), f"{pods.where}.containers")
     if pods.asks_for_gpus is UNKNOWN or any(count is UNKNOWN for _, _, count in counts):
         return undecided(f"{pods.where}: the GPU requests of its containers are not known yet")
     if any(not bounds[resource][1] and isinstance(count, Decimal) and count > 1 for _, resource, count in counts):
@@ -185,10 +186,10 @@ def gpu_container_above_maximum(pods: PodSet, parameters: Parameters, inventory:
 
 
 def _bound(resource: str, parameters: Parameters, inventory: Inventory, *, placed: bool) -> tuple[Decimal, bool]:
-    """The most of a resource that a node has, and whether that is known of the nodes.
+    """Return the most of a resource that a node has, and whether that number is known from the nodes.
 
-    Pods that are not `placed` select none of the pools that are listed, so that there are others. What somebody set goes before what the
-    nodes have, in the cluster as well.
+    Pods that are not `placed` match none of the listed pools, so other pools must exist. A parameter that is set overrides the nodes, as it
+    does in the cluster.
     """
     most = Decimal(parameters.number(MOST))
     if parameters.is_set(MOST):
@@ -198,9 +199,9 @@ def _bound(resource: str, parameters: Parameters, inventory: Inventory, *, place
 
 
 def _largest(inventory: Inventory, resource: str) -> Decimal | Unknown:
-    """The most of a resource on a node of all pools that have it, on the largest machine where a cloud makes pools by itself.
+    """Return the most of a resource on a node of any pool. If a cloud creates pools by itself, return that of the largest machine.
 
-    UNKNOWN where nobody lists them, or one may be larger than is told.
+    UNKNOWN if no pool is in the input, or if the size of a pool's nodes is not known.
     """
     if inventory.of(NodeAutoProvisioning) or inventory.of(Autopilot) or inventory.of(ComputeClassView):
         return Decimal(SHIPPED)
@@ -224,9 +225,9 @@ def _largest(inventory: Inventory, resource: str) -> Decimal | Unknown:
 def gpu_node_without_gpu_request(pods: PodSet, _: Parameters, inventory: Inventory) -> Outcome:
     """A pod that targets GPU nodes, by a toleration or by a selector of their pool, but requests no GPU.
 
-    What the pod's own fields prove, gpu-container-without-limit says; this is about what only the taint or the pools show.
+    gpu-container-without-limit judges what the pod's own fields prove. This rule uses taints and pools.
     """
-    # Those that their own fields place are gpu-container-without-limit's.
+    # gpu-container-without-limit judges pods whose own fields select GPU nodes.
     if pods.serve_nodes or pods.placed_on_gpus[0] is True:
         return NOT_APPLICABLE
     asks = pods.asks_for_gpus
@@ -234,13 +235,13 @@ def gpu_node_without_gpu_request(pods: PodSet, _: Parameters, inventory: Invento
         return PASSES
     tolerates = pods.pod.at("tolerations").parts().any(tolerates_gpus)
     if tolerates is False and any(pool.concerned is True for pool in inventory.of(GpuPool)):
-        # A toleration of everything says nothing of GPUs by itself, and lets the pods onto GPU nodes that are there.
+        # A toleration of every taint is no sign of GPU nodes, but it allows the pods onto those in the input.
         tolerates = pods.pod.at("tolerations").parts().any(_tolerates_all)
     selector = pods.pod.at("nodeSelector").parts()
     required = pods.pod.at("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
     if selector.complete and not selector.named and required.absent:
         goes = tolerates if queue_of(pods, inventory).absent else False
-        return _told(goes, asks, f"{pods.where}.tolerations lets it onto GPU nodes", f"{pods.where}.tolerations")
+        return _targets_gpus(goes, asks, f"{pods.where}.tolerations lets it onto GPU nodes", f"{pods.where}.tolerations")
     wanted = dict(selector.named)
     known = selector.complete and required.absent
     fitting = [
@@ -248,28 +249,28 @@ def gpu_node_without_gpu_request(pods: PodSet, _: Parameters, inventory: Invento
     ]
     fits = any_of(answer for _, answer in fitting) if tolerates is False or inventory.tells(GpuPool) else UNKNOWN
     pools = ", ".join(sorted(pool.identity.described for pool, answer in fitting if answer is True))
-    told = f"{pods.where}.nodeSelector sends it to GPU nodes of {pools}"
-    leads = _leads(pods, wanted, [pool for pool, answer in fitting if answer is not False], inventory)
-    return _told(all_of([fits, any_of([tolerates, leads])]), asks, told, f"{pods.where}.nodeSelector")
+    problem = f"{pods.where}.nodeSelector sends it to GPU nodes of {pools}"
+    leads = _selects_only_gpus(pods, wanted, [pool for pool, answer in fitting if answer is not False], inventory)
+    return _targets_gpus(all_of([fits, any_of([tolerates, leads])]), asks, problem, f"{pods.where}.nodeSelector")
 
 
-def _leads(pods: PodSet, wanted: dict[str, Field], pools: list[GpuPool], inventory: Inventory) -> Tri:
-    """Whether the selector means GPU nodes and no others: by a label of these pools' own, or because no others are there.
+def _selects_only_gpus(pods: PodSet, wanted: dict[str, Field], pools: list[GpuPool], inventory: Inventory) -> Tri:
+    """Return whether the selector selects only GPU nodes: by a label of their pools, or because the input has no other nodes.
 
-    A label that any node may have, such as its zone, leads nowhere while the pools' taints keep the pods off, or others may be elsewhere.
+    A label that any node may have, such as its zone, does not count while the pools' taints reject the pods or other nodes may exist.
     """
-    if _others(wanted, inventory):
+    if _may_match_others(wanted, inventory):
         return False
     if any(key in POOL_LABELS or not key.startswith((*pool.offer.open_prefixes, *SPOT_LABELS)) for key in wanted for pool in pools):
         return True
-    kept_off = all_of([True, *(_keeps_off(pods, pool, inventory) for pool in pools)])
+    kept_off = all_of([True, *(_rejects(pods, pool, inventory) for pool in pools)])
     return all_of([negated(kept_off), inventory.closed or UNKNOWN])
 
 
-def _keeps_off(pods: PodSet, pool: GpuPool, inventory: Inventory) -> Tri:
-    """Whether a taint keeps pods without GPUs off: nobody adds the toleration of the GPU taint to them, and GKE may add that taint.
+def _rejects(pods: PodSet, pool: GpuPool, inventory: Inventory) -> Tri:
+    """Return whether a taint of the pool rejects pods without GPUs, which get no toleration of the GPU taint. GKE may add that taint.
 
-    GKE adds it to a pool that is made beside nodes without GPUs: in an input that is all there is, and has none, to none.
+    GKE adds it only to pools created when the cluster has nodes without GPUs. If a complete input has no such nodes, no pool gets it.
     """
     listed = pods.pod.at("tolerations").parts()
 
@@ -283,12 +284,12 @@ def _keeps_off(pods: PodSet, pool: GpuPool, inventory: Inventory) -> Tri:
 
 
 def _all_have_gpus(inventory: Inventory) -> bool:
-    """Whether every pool that there is surely has GPUs."""
+    """Return whether every pool in the input certainly has GPUs."""
     return all(isinstance(pool, GpuPool) and pool.concerned is True for pool in inventory.of(Pool))
 
 
 def _tolerates_all(toleration: Field) -> Tri:
-    """Whether a toleration has no key, so that it is of every taint."""
+    """Return whether a toleration has no key, so that it tolerates every taint."""
     return all_of(
         [
             toleration.at("key").absent if toleration.at("key").known else UNKNOWN,
@@ -298,48 +299,49 @@ def _tolerates_all(toleration: Field) -> Tri:
     )
 
 
-def _told(goes: Tri, asks: Tri, told: str, at: str) -> Outcome:
+def _targets_gpus(goes: Tri, asks: Tri, problem: str, at: str) -> Outcome:
     if goes is False:
         return NOT_APPLICABLE
     if UNKNOWN in (goes, asks):
         return undecided(f"{at.rpartition('.')[0]}: whether it requests GPUs, or goes to GPU nodes, is not known yet")
-    return fails(f"{told}, but none of its containers has a limit on {' or '.join(RESOURCES)}", at=at)
+    return fails(f"{problem}, but none of its containers has a limit on {' or '.join(RESOURCES)}", at=at)
 
 
-def _others(wanted: dict[str, Field], inventory: Inventory) -> bool:
-    """Whether nodes without GPUs may be what it selects, those included that GKE makes."""
+def _may_match_others(wanted: dict[str, Field], inventory: Inventory) -> bool:
+    """Return whether nodes without GPUs may match the selector, including nodes that GKE creates."""
     made = inventory.of(NodeAutoProvisioning) or inventory.of(Autopilot) or COMPUTE_CLASS_LABEL in wanted
     plain = (pool for pool in pools_for(Pool, wanted, inventory) if not isinstance(pool, GpuPool))
     return bool(made) or any(pool.offer.carries(wanted) is not False for pool in plain)
 
 
 _CONTROLLER = "notebook-controller"
-"""In the name of what runs Kubeflow's Notebooks, and culls them if it is told to."""
+"""Part of the name of the workload that runs Kubeflow's Notebooks. It culls idle ones if it is configured to."""
 
 
 def is_interactive(pods: PodSet, words: tuple[str, ...]) -> bool:
-    """Whether its kind, its name, an image or what a container is told to run holds one of `words`."""
-    told = [pods.kind, pods.identity.name]
+    """Return whether the kind, the name, an image or a command of the pods contains one of `words`."""
+    texts = [pods.kind, pods.identity.name]
     for _, container in pods.containers:
         fields = (container.at("image"), *container.at("command").parts().fields, *container.at("args").parts().fields)
-        told += [str(each.text()) for each in fields]
-    return any(word in text.lower() for text in told for word in words)
+        texts += [str(each.text()) for each in fields]
+    return any(word in text.lower() for text in texts for word in words)
 
 
 def limits_itself(pods: PodSet, limits: tuple[str, ...]) -> Tri:
-    """Whether an argument, the name of a variable, an annotation or a label holds one of `limits`, or the pod has a deadline."""
+    """Return whether an argument, a variable's name, an annotation or a label contains one of `limits`, or the pod has a deadline."""
     if not pods.pod.at("activeDeadlineSeconds").absent:
         return True
-    if any(_means(text, limits) for text in _texts(pods)):
+    if any(_contains_any(text, limits) for text in _texts(pods)):
         return True
     open_ended = [*pods.annotations, pods.labels, pods.template_labels, *(each.at("args") for _, each in pods.containers)]
     return False if all(each.known for each in open_ended) else UNKNOWN
 
 
 def is_ended_by_others(pods: PodSet, limits: tuple[str, ...], inventory: Inventory) -> Tri:
-    """Whether something else ends it: for a Notebook its controller, for a Deployment a scaler that knows zero, for a Pod a culler.
+    """Return whether something else ends the work: a Notebook's controller, a scaler of a Deployment that goes to zero, or a culler of
+    Pods.
 
-    UNKNOWN where the run has nothing of the sort, so that it may be installed elsewhere.
+    UNKNOWN if the input has nothing of the kind, because it may be installed elsewhere.
     """
     if inventory.once("culler", limits, lambda: any(_culls(each, limits) for each in inventory.views)) and pods.kind in {"Notebook", "Pod"}:
         return True
@@ -354,7 +356,7 @@ def is_ended_by_others(pods: PodSet, limits: tuple[str, ...], inventory: Invento
 
 
 def _scaled(inventory: Inventory) -> Mapping[tuple[str, object], bool]:
-    """Namespace and name of what KEDA scales, with whether down to nothing, as it does where nobody says otherwise."""
+    """Return whether KEDA scales a workload to zero, by namespace and name. Zero is its default minimum."""
     scalers = [each for each in inventory.of(KubernetesObject) if each.identity.kind in {"ScaledObject", "HTTPScaledObject"}]
     return {
         (each.identity.namespace, each.spec.at("scaleTargetRef", "name").text()): (each.spec.at("minReplicaCount").number() or 0) == 0
@@ -365,9 +367,9 @@ def _scaled(inventory: Inventory) -> Mapping[tuple[str, object], bool]:
 
 def _culls(view: object, limits: tuple[str, ...]) -> bool:
     if isinstance(view, PodSet):
-        return "culler" in view.identity.name or any(_means(name, limits) for name in _variables(view))
+        return "culler" in view.identity.name or any(_contains_any(name, limits) for name in _variables(view))
     if isinstance(view, KubernetesObject) and view.identity.kind == "ConfigMap":
-        return any(_means(key, limits) for key, _ in view.fields.at("data").parts().named)
+        return any(_contains_any(key, limits) for key, _ in view.fields.at("data").parts().named)
     return False
 
 
@@ -384,7 +386,7 @@ def _variables(pods: PodSet) -> Iterator[str]:
         yield from (str(each.at("name").text()) for each in container.at("env").parts().fields)
 
 
-def _means(text: str, limits: tuple[str, ...]) -> bool:
+def _contains_any(text: str, limits: tuple[str, ...]) -> bool:
     plain = re.sub(r"[-_]", "", text.lower())
     return any(re.sub(r"[-_]", "", limit.lower()) in plain for limit in limits)
 
@@ -413,7 +415,7 @@ def _means(text: str, limits: tuple[str, ...]) -> bool:
 def interactive_gpu_without_idle_limit(pods: PodSet, parameters: Parameters, inventory: Inventory) -> Outcome:
     """A notebook or an editor on a GPU that is not stopped when it is idle.
 
-    A limit of its own is enough; a culler or a scaler may be installed elsewhere, so that its absence proves little.
+    Passes with its own limit. A culler or scaler may be installed elsewhere, so without one in the input the verdict may be undecided.
     """
     if pods.not_gpu_work or pods.kind not in parameters.texts("kinds") or not is_interactive(pods, parameters.texts("words")):
         return NOT_APPLICABLE

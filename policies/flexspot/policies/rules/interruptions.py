@@ -1,4 +1,4 @@
-"""Work on capacity that the cloud takes back: how long it has, and whether it goes on afterwards."""
+"""Rules about work on capacity that the cloud reclaims: grace periods, run times, failure policies and disruption budgets."""
 
 from collections.abc import Iterator
 from decimal import Decimal
@@ -33,7 +33,7 @@ BY_DEFAULT = "by default "
 GIVEN, UNLESS, AT_MOST = "{notice} seconds", "{notice} seconds, unless their pool gives more", "at most {notice} seconds"
 
 
-"""What pods are given: by the pool or by EC2, by GKE where nobody sees the pool, and by whatever nodes they are."""
+"""Time that the pods get: from the pool or EC2, from GKE if the pool is not in the input, or on any kind of node."""
 
 
 @Rule(
@@ -53,10 +53,11 @@ GIVEN, UNLESS, AT_MOST = "{notice} seconds", "{notice} seconds, unless their poo
 def grace_exceeds_notice(pods: PodSet, parameters: Parameters, inventory: Inventory) -> Outcome:  # noqa: PLR0911 -- a list of decisions, one a line
     """Pods on Spot whose grace period is longer than the notice that the cloud gives.
 
-    Unset, the grace period is 30 seconds. GKE gives 15 unless the pool says otherwise, EC2 two minutes less the warning's way.
+    The default grace period is 30 seconds. GKE gives 15 unless the pool sets another value; EC2 gives two minutes, less the time that the
+    warning takes.
 
-    What asks for no GPUs is judged where somebody wrote a period, by its own selector and the pools without GPUs that it leads to. Who
-    writes Kubernetes' own 30 seconds counts on no more than who writes nothing: an API server fills them in.
+    Pods without GPUs are judged only if they set a grace period, by their own selector and the pools without GPUs that match it. A written
+    30 seconds counts as unset, because API servers fill in that default.
     """
     asks = pods.asks_for_gpus
     field = pods.pod.at("terminationGracePeriodSeconds")
@@ -74,7 +75,7 @@ def grace_exceeds_notice(pods: PodSet, parameters: Parameters, inventory: Invent
     notices = interruption.notices
     notice, given = min((each for each in notices if isinstance(each, Decimal)), default=None), GIVEN
     if not notices and interruption.possible is True:
-        notice, given = _usual(pods, parameters, inventory, written=written)
+        notice, given = _default_notice(pods, parameters, inventory, written=written)
     if notice is not None and grace > notice:
         shown = f"{BY_DEFAULT}{grace}" if field.absent else grace
         return fails(
@@ -90,9 +91,11 @@ def grace_exceeds_notice(pods: PodSet, parameters: Parameters, inventory: Invent
     return PASSES
 
 
-def _usual(pods: PodSet, parameters: Parameters, inventory: Inventory, *, written: bool) -> tuple[Decimal, str]:
-    """What such nodes give where nobody sees the pool: a grace period that somebody wrote is held against that, and one that nobody wrote
-    against the longest there is, unless there are no other pools.
+def _default_notice(pods: PodSet, parameters: Parameters, inventory: Inventory, *, written: bool) -> tuple[Decimal, str]:
+    """Return the notice of the pods' nodes if their pool is not in the input, with the form of its text.
+
+    A grace period that a user wrote is compared with the cloud's default notice. The default grace period is compared with the longest
+    notice, unless the input is complete.
     """
     itself = selects_spot(pods)[0] is True
     if inventory.closed or (itself and written):
@@ -107,7 +110,7 @@ def _without_gpus(pods: PodSet, inventory: Inventory) -> SpotExposure:
     pools = [
         pool for pool in pools_for(Pool, wanted, inventory) if not isinstance(pool, GpuPool) and pool.offer.carries(wanted) is not False
     ]
-    # Of several pools it may be any: the most generous counts.
+    # The pods may run in any of several pools, so the longest notice counts.
     notices = tuple(dict.fromkeys(pool.notice_seconds for pool in pools if pool.spot is not False))
     known = [each for each in notices if isinstance(each, Decimal)]
     counted = (max(known),) if known and len(known) == len(notices) else notices
@@ -138,14 +141,14 @@ DIES_REMEDY = "add podFailurePolicy: {rules: [{action: Ignore, onPodConditions: 
 def job_dies_on_interruption(pods: PodSet, parameters: Parameters, inventory: Inventory) -> Outcome:
     """A job on Spot that fails permanently when a node is reclaimed.
 
-    It survives if it does not count interruptions, if it may fail often enough, or if what made it starts it again.
+    It survives if it does not count interruptions, if it may fail often enough, or if its owner restarts it.
     """
     if pods.job is None:
         return NOT_APPLICABLE
     if pods.not_gpu_work:
         return NOT_APPLICABLE
     least = parameters.number("least-interruptions")
-    # A Job allows six failures where it does not say, a JobSet no restart.
+    # Defaults: a Job allows six failures, a JobSet no restart.
     retries = any_of([_at_least(pods.job.at(name), least, default) for name, default in (("backoffLimit", 6), ("backoffLimitPerIndex", 0))])
     if not pods.job.at("backoffLimitPerIndex").absent:
         retries = _at_least(pods.job.at("backoffLimitPerIndex"), least, 0)
@@ -186,7 +189,8 @@ def _at_least(count: Field, least: int, default: int) -> Tri:
 def restart_policy_forbids_failure_policy(pods: PodSet, parameters: Parameters, inventory: Inventory) -> Outcome:  # noqa: PLR0911 -- a list of decisions, one a line
     """A Job whose pods restart in place, so that it cannot ignore interruptions.
 
-    With a podFailurePolicy it is refused; without one, on Spot, each interruption counts. JobSet's own default is OnFailure.
+    With a podFailurePolicy Kubernetes refuses it; without one, on Spot, each interruption counts as a failure. JobSet's own default is
+    OnFailure.
     """
     if pods.job is None:
         return NOT_APPLICABLE
@@ -215,7 +219,7 @@ def restart_policy_forbids_failure_policy(pods: PodSet, parameters: Parameters, 
 
 
 def _failures(pods: PodSet, job: Field) -> Decimal | Unknown:
-    """How many failures of pods end the work: Kubernetes allows six where nothing is written, a JobSet no restart."""
+    """Return the number of pod failures that end the work. By default a Job allows six failures, and a JobSet no restart."""
     of_job, restarts = job.at("backoffLimit"), pods.object_spec.at("failurePolicy", "maxRestarts")
     allowed, again = Decimal(6) if of_job.absent else of_job.number(), restarts.number() if pods.kind == "JobSet" else None
     if allowed is UNKNOWN or again is UNKNOWN:
@@ -241,7 +245,7 @@ TOO_LONG_REMEDY = "write {most} or less in {at}"
 ALSO = " ({by})"
 
 
-Asker = PodSet | ProvisioningRequest | ProvisioningRequestConfig | ComputeClassView
+Requester = PodSet | ProvisioningRequest | ProvisioningRequestConfig | ComputeClassView
 
 
 @Rule(
@@ -254,50 +258,54 @@ Asker = PodSet | ProvisioningRequest | ProvisioningRequestConfig | ComputeClassV
     sources=("GoogleCloudPlatform/cluster-autoscaler (2026-08): run times of flex-start, 10 minutes to 7 days.",),
     parameters=(Parameter("most-seconds", LONGEST_SECONDS, "The longest run of a flex-start node, in seconds."),),
 )
-def flex_job_over_seven_days(asker: Asker, parameters: Parameters, inventory: Inventory) -> Outcome:
+def flex_job_over_seven_days(requester: Requester, parameters: Parameters, inventory: Inventory) -> Outcome:
     """Work that requests flex-start capacity for longer than its limit of seven days.
 
-    A deadline alone says little of a Job that goes on after an interruption: it may need several nodes, one after the other.
+    A deadline alone proves nothing for a Job that survives interruptions: it may use several nodes in turn.
     """
     most = parameters.number("most-seconds")
-    flex, by = flex_start_of(asker, inventory) if isinstance(asker, PodSet) and asker.asks_for_gpus is not False else (False, "")
-    asked = [each for each in _asked(asker, flex) if each[2] is not False]
-    known = [(at, seconds.number()) for at, seconds, _ in asked]
+    flex, by = (
+        flex_start_of(requester, inventory) if isinstance(requester, PodSet) and requester.asks_for_gpus is not False else (False, "")
+    )
+    requests = [each for each in _requests(requester, flex) if each[2] is not False]
+    known = [(at, seconds.number()) for at, seconds, _ in requests]
     long = [(at, seconds) for at, seconds in known if isinstance(seconds, Decimal) and seconds > most]
-    sure = [at for at, _, is_flex in asked if is_flex is True]
+    sure = [at for at, _, is_flex in requests if is_flex is True]
     for at, seconds in long:
         if at in sure:
-            # Where the capacity is not certain, it is the field itself that asks flex-start.
+            # If the capacity is not certain, only the field itself requests flex-start.
             also = ALSO.format(by=by) if flex is True else ""
             return fails(TOO_LONG.format(at=at, seconds=seconds, most=most, also=also), TOO_LONG_REMEDY.format(most=most, at=at), at)
     if long or any(seconds is UNKNOWN for _, seconds in known):
-        return undecided(f"{asked[0][0]}, or whether it runs on flex-start, is not known")
-    return PASSES if asked and sure else NOT_APPLICABLE
+        return undecided(f"{requests[0][0]}, or whether it runs on flex-start, is not known")
+    return PASSES if requests and sure else NOT_APPLICABLE
 
 
-def _asked(asker: Asker, flex: Tri) -> Iterator[tuple[str, Field, Tri]]:
-    """Each field that asks for seconds, and whether it asks flex-start for them."""
-    if isinstance(asker, PodSet):
-        for annotations in asker.annotations:
+def _requests(requester: Requester, flex: Tri) -> Iterator[tuple[str, Field, Tri]]:
+    """Yield each field with a run time, as (path, seconds, whether it requests flex-start)."""
+    if isinstance(requester, PodSet):
+        for annotations in requester.annotations:
             if not annotations.at(ANNOTATION).absent and annotations.known:
                 yield f'metadata.annotations["{ANNOTATION}"]', annotations.at(ANNOTATION), True
-        fields = {f'{asker.where}.nodeSelector["{SELECTOR}"]': asker.pod.at("nodeSelector", SELECTOR)}
-        if asker.job is None or ignores_interruptions(asker.job) is False:
-            fields[f"{asker.where}.activeDeadlineSeconds"] = asker.pod.at("activeDeadlineSeconds")
-            fields["spec.activeDeadlineSeconds"] = asker.object_spec.at("activeDeadlineSeconds")
-            fields["spec.runPolicy.activeDeadlineSeconds"] = asker.object_spec.at("runPolicy", "activeDeadlineSeconds")
-            if asker.job is not None:
-                fields[f"{asker.where.removesuffix('.template.spec')}.activeDeadlineSeconds"] = asker.job.at("activeDeadlineSeconds")
+        fields = {f'{requester.where}.nodeSelector["{SELECTOR}"]': requester.pod.at("nodeSelector", SELECTOR)}
+        if requester.job is None or ignores_interruptions(requester.job) is False:
+            fields[f"{requester.where}.activeDeadlineSeconds"] = requester.pod.at("activeDeadlineSeconds")
+            fields["spec.activeDeadlineSeconds"] = requester.object_spec.at("activeDeadlineSeconds")
+            fields["spec.runPolicy.activeDeadlineSeconds"] = requester.object_spec.at("runPolicy", "activeDeadlineSeconds")
+            if requester.job is not None:
+                fields[f"{requester.where.removesuffix('.template.spec')}.activeDeadlineSeconds"] = requester.job.at(
+                    "activeDeadlineSeconds"
+                )
         written = {at: field for at, field in fields.items() if not field.absent and (field.known or not field.partial)}
         yield from ((at, field, flex) for at, field in written.items())
-    elif isinstance(asker, ComputeClassView):
-        for place, priority in asker.spec.at("priorities").parts().named:
+    elif isinstance(requester, ComputeClassView):
+        for place, priority in requester.spec.at("priorities").parts().named:
             if not priority.at(RUN_TIME).absent:
                 yield f"spec.priorities[{place}].{RUN_TIME}", priority.at(RUN_TIME), priority.at("flexStart", "enabled").equals("true")
     else:
-        seconds = asker.spec.at("parameters", RUN_TIME)
+        seconds = requester.spec.at("parameters", RUN_TIME)
         if not seconds.absent:
-            yield f"spec.parameters.{RUN_TIME}", seconds, asker.spec.at("provisioningClassName").equals("queued-provisioning.gke.io")
+            yield f"spec.parameters.{RUN_TIME}", seconds, requester.spec.at("provisioningClassName").equals("queued-provisioning.gke.io")
 
 
 @Rule(
@@ -319,7 +327,7 @@ def _asked(asker: Asker, flex: Tri) -> Iterator[tuple[str, Field, Tri]]:
 def blocking_disruption_budget(budget: PodDisruptionBudget, parameters: Parameters, inventory: Inventory) -> Outcome:
     """A PodDisruptionBudget that never allows an eviction.
 
-    Either the numbers say so, or the pods' owner has no scale, so that only a whole minAvailable can be counted.
+    Either the numbers allow none, or the pods' owner has no scale. Without a scale only a whole number in minAvailable can be evaluated.
     """
     most, least = budget.spec.at("maxUnavailable"), budget.spec.at("minAvailable")
     for field, at, none in ((most, "spec.maxUnavailable", ("0", "0%")), (least, "spec.minAvailable", ("100%",))):
@@ -345,7 +353,7 @@ def blocking_disruption_budget(budget: PodDisruptionBudget, parameters: Paramete
         return fails(
             f"spec.minAvailable is {least.text()}, and it selects no more pods than that: no eviction is allowed", at="spec.minAvailable"
         )
-    return undecided("the number of pods that it selects cannot be told from the input") if blocks is UNKNOWN else PASSES
+    return undecided("the input does not show how many pods it selects") if blocks is UNKNOWN else PASSES
 
 
 def _percent(amount: Field) -> bool:
@@ -354,7 +362,7 @@ def _percent(amount: Field) -> bool:
 
 
 def _keeps_all(least: Field, pods: list[tuple[PodSet, Tri]]) -> Tri:
-    """Whether all must stay. Kubernetes rounds a share of the pods up."""
+    """Return whether no pod may be evicted. Kubernetes rounds percentages of pods up."""
     copies = [copies_of(each) if answer is True else UNKNOWN for each, answer in pods]
     text = least.text()
     if not copies or UNKNOWN in copies or not isinstance(text, str):
@@ -381,13 +389,13 @@ def _keeps_all(least: Field, pods: list[tuple[PodSet, Tri]]) -> Tri:
 def budget_does_not_stop_reclaim(budget: PodDisruptionBudget, parameters: Parameters, inventory: Inventory) -> Outcome:
     """A PodDisruptionBudget for jobs on capacity that the cloud reclaims: it does not stop the reclaim.
 
-    Services are left out: there a budget does its work, which is with drains.
+    Services are not judged: their budgets are useful for drains.
     """
     kinds = parameters.texts("kinds")
     jobs = [(pods, answer) for pods, answer in selected(budget, inventory) if pods.kind in kinds and pods.asks_for_gpus is not False]
     if not jobs:
         return NOT_APPLICABLE
-    hangs = False
+    undetermined = False
     for pods, answer in jobs:
         interruption, (flex, by) = interruption_of(pods, inventory), flex_start_of(pods, inventory)
         spot = interruption.possible is True
@@ -396,5 +404,5 @@ def budget_does_not_stop_reclaim(budget: PodDisruptionBudget, parameters: Parame
             return fails(
                 f"spec.selector selects the pods of {pods.identity.described}: {where}, and no budget delays its end", at="spec.selector"
             )
-        hangs |= UNKNOWN in (answer, interruption.possible, flex) or spot or flex is True
-    return undecided("whether a job that it selects runs on Spot or flex-start is not known") if hangs else PASSES
+        undetermined |= UNKNOWN in (answer, interruption.possible, flex) or spot or flex is True
+    return undecided("whether a job that it selects runs on Spot or flex-start is not known") if undetermined else PASSES

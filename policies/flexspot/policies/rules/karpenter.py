@@ -1,4 +1,4 @@
-"""Karpenter's controller and NodePools: what drains nodes, and when."""
+"""Rules about Karpenter's controller and NodePools: handling of interruptions, and removal of nodes."""
 
 import re
 
@@ -23,7 +23,7 @@ from flexspot.policies.values.field import UNKNOWN, Tri, any_of
 def no_interruption_queue(controller: KarpenterControllerView, _: Parameters, inventory: Inventory) -> Outcome:
     """Karpenter on Spot capacity without a queue for interruption notices.
 
-    Spot capacity without a queue fails; without Spot capacity no queue is needed.
+    Not applicable without Spot capacity, which needs no queue.
     """
     if controller.told is True:
         return PASSES
@@ -46,7 +46,7 @@ def no_interruption_queue(controller: KarpenterControllerView, _: Parameters, in
 _OF_NODE_GROUPS = frozenset({"eks.amazonaws.com/nodegroup", "eks.amazonaws.com/capacityType"})
 
 
-"""Labels that EKS gives the nodes of its node groups, and Karpenter's nodes do not have."""
+"""Labels of nodes in EKS node groups. Karpenter's nodes do not have them."""
 
 
 @Rule(
@@ -61,16 +61,16 @@ _OF_NODE_GROUPS = frozenset({"eks.amazonaws.com/nodegroup", "eks.amazonaws.com/c
 def termination_handler_beside_karpenter(handler: TerminationHandler, _: Parameters, inventory: Inventory) -> Outcome:
     """Two programs that drain the same nodes.
 
-    Fails where the handler drains whatever node it runs on, and one of Karpenter's nodes may be such a one.
+    Fails if the handler drains the node it runs on and may run on a node of Karpenter's.
     """
     if not inventory.of(KarpenterControllerView) and not inventory.of(KarpenterNodePool):
         return NOT_APPLICABLE
     if handler.drains is False:
         return PASSES
-    watched, where = _watches_karpenters(handler, inventory)
-    if watched is False:
+    runs_there, where = _runs_on_karpenter_nodes(handler, inventory)
+    if runs_there is False:
         return PASSES
-    if UNKNOWN in (handler.drains, watched):
+    if UNKNOWN in (handler.drains, runs_there):
         return undecided("whether it drains Karpenter's nodes is not known: its settings, or the nodes that it selects, are not known")
     return fails(
         f"it drains nodes that AWS reclaims, and so does Karpenter: {where}",
@@ -79,8 +79,10 @@ def termination_handler_beside_karpenter(handler: TerminationHandler, _: Paramet
     )
 
 
-def _watches_karpenters(handler: TerminationHandler, inventory: Inventory) -> tuple[Tri, str]:
-    """Whether a node of Karpenter has the labels that the handler selects; where no NodePool was given, it may have any."""
+def _runs_on_karpenter_nodes(handler: TerminationHandler, inventory: Inventory) -> tuple[Tri, str]:
+    """Return whether Karpenter's nodes may have the labels that the handler selects, and the reason. UNKNOWN without a NodePool in the
+    input.
+    """
     labels = handler.selector.parts()
     wanted = {key: value for key, value in labels.named if key != "kubernetes.io/os"}
     if wanted.keys() & _OF_NODE_GROUPS:
@@ -97,13 +99,14 @@ def _watches_karpenters(handler: TerminationHandler, inventory: Inventory) -> tu
 AUTO_MODE_HOURS = 504
 
 
-"""EKS Auto Mode ends every node after 21 days at most: flexspot/capacity/catalog/auto_mode.yaml, whose models lint does not load."""
+"""EKS Auto Mode ends every node after at most 21 days. Same as flexspot/capacity/catalog/auto_mode.yaml, whose models lint does not load.
+"""
 
 
-_A_DAY = 24
+_HOURS_PER_DAY = 24
 
 
-_OF_AN_HOUR = {"h": 1, "s": 3600}
+_PER_HOUR = {"h": 1, "s": 3600}
 
 
 @Rule(
@@ -121,18 +124,20 @@ _OF_AN_HOUR = {"h": 1, "s": 3600}
 def training_nodes_expire(pool: KarpenterNodePool, parameters: Parameters, inventory: Inventory) -> Outcome:
     """A pool for work that must not be moved, but whose nodes are removed at a certain age.
 
-    A pool is meant for such work if it keeps nodes until they are empty, or if a word in its name, labels or taints says so.
+    A pool is for such work if it removes only empty nodes, or if its name, labels or taints contain one of the words.
     """
     gpu = gpu_pool_of(pool.identity, inventory)
     if gpu is None:
         return NOT_APPLICABLE
-    meant = any_of([pool.spec.at("disruption", "consolidationPolicy").equals("WhenEmpty"), _named(pool, gpu, parameters.texts("words"))])
-    if meant is False:
+    protected = any_of(
+        [pool.spec.at("disruption", "consolidationPolicy").equals("WhenEmpty"), _named(pool, gpu, parameters.texts("words"))]
+    )
+    if protected is False:
         return NOT_APPLICABLE
     expiry = pool.spec.at("template", "spec", "expireAfter")
-    if expiry.equals("Never") is True or _as_late_as_auto_mode_lets(pool):
+    if expiry.equals("Never") is True or _within_a_day_of_auto_mode(pool):
         return PASSES
-    if UNKNOWN in (meant, expiry.text(), gpu.concerned):
+    if UNKNOWN in (protected, expiry.text(), gpu.concerned):
         return undecided("spec.template.spec.expireAfter, or what the pool is for, is not known yet")
     written = expiry.text() or "absent, which means 720h"
     return fails(
@@ -142,13 +147,13 @@ def training_nodes_expire(pool: KarpenterNodePool, parameters: Parameters, inven
     )
 
 
-def _as_late_as_auto_mode_lets(pool: KarpenterNodePool) -> bool:
-    """Whether AWS would end the node a day later at most, whatever the pool says."""
+def _within_a_day_of_auto_mode(pool: KarpenterNodePool) -> bool:
+    """Return whether the pool's limit is at most a day below that of EKS Auto Mode, which applies anyway."""
     spec = pool.spec.at("template", "spec")
     hours = re.fullmatch(r"(\d+)(h|s)", str(spec.at("expireAfter").text()))
     if hours is None or spec.at("nodeClassRef", "group").equals("eks.amazonaws.com") is not True:
         return False
-    return int(hours[1]) / _OF_AN_HOUR[hours[2]] >= AUTO_MODE_HOURS - _A_DAY
+    return int(hours[1]) / _PER_HOUR[hours[2]] >= AUTO_MODE_HOURS - _HOURS_PER_DAY
 
 
 def _named(pool: KarpenterNodePool, gpu: GpuPool, words: tuple[str, ...]) -> Tri:

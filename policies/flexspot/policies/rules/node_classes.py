@@ -1,4 +1,4 @@
-"""Karpenter's node classes: their images, their volumes, and references to them."""
+"""Karpenter's node classes: images, volumes, and references from NodePools."""
 
 import re
 from typing import Final
@@ -26,34 +26,35 @@ from flexspot.policies.values.finding import listed
 def ami_not_pinned(node_class: NodeClass, parameters: Parameters) -> Outcome:
     """A Karpenter node class whose image can change without a change to the class.
 
-    A term is pinned if it names an image, or a version of an alias. One that goes by tags moves only when its owner tags an image.
+    A term is pinned if it names an image ID or a version of an alias. A term with tags counts as pinned, because only the owner of the
+    images tags them.
     """
     if node_class.group != "karpenter.k8s.aws":
         return NOT_APPLICABLE
     terms = node_class.spec.at("amiSelectorTerms").parts()
     if terms.complete and not terms.fields:
         return NOT_APPLICABLE
-    found = [(_floats(term, parameters.texts("moving-parameters")), place, term) for place, term in terms.named]
-    for (floats, field), place, term in found:
-        if floats is True:
+    found = [(_moves(term, parameters.texts("moving-parameters")), place, term) for place, term in terms.named]
+    for (moves, field), place, term in found:
+        if moves is True:
             at = f"spec.amiSelectorTerms[{place}].{field}"
             return fails(f"{at} is {term.at(field).text()}, which selects a new AMI whenever AWS publishes one", _remedy(at, field), at)
-    if not terms.complete or any(floats is UNKNOWN for (floats, _), _, _ in found):
+    if not terms.complete or any(moves is UNKNOWN for (moves, _), _, _ in found):
         return undecided("spec.amiSelectorTerms is not fully known yet")
     return PASSES
 
 
-def _floats(term: Field, moving: tuple[str, ...]) -> tuple[Tri, str]:
-    """Whether the term selects the newest of several images, and by which field."""
+def _moves(term: Field, moving: tuple[str, ...]) -> tuple[Tri, str]:
+    """Return whether the term selects the newest of several images, and the field that does so."""
 
     def holds(field: str, marks: tuple[str, ...]) -> Tri:
         text = term.at(field).text()
         return UNKNOWN if text is UNKNOWN else any(mark in (text or "") for mark in marks)
 
-    # An id settles it, whatever stands beside it.
+    # An id selects one image, whatever the other fields are.
     if term.at("id").known and not term.at("id").absent:
         return False, "id"
-    # Windows has no other version of its aliases.
+    # Windows aliases have no version except latest.
     pinnable = negated(holds("alias", ("windows",)))
     answers = {
         "alias": all_of([pinnable, holds("alias", ("@latest",))]),
@@ -80,7 +81,7 @@ def _remedy(at: str, field: str) -> str:
 def ami_not_selected(node_class: NodeClass, _: Parameters) -> Outcome:
     """A Karpenter node class that selects no image.
 
-    In v1 amiFamily says how nodes are set up, not which image they start.
+    In v1 amiFamily determines how nodes are set up, not which image they start.
     """
     if node_class.group != "karpenter.k8s.aws" or node_class.version != "v1":
         return NOT_APPLICABLE
@@ -99,10 +100,10 @@ _ROOTS = ("/dev/xvda", "/dev/sda1")
 _PLAIN = {"al2", "al2023"}
 
 
-"""Families of images that take one volume, their root, into use. Bottlerocket has a second of its own; other images are their owner's."""
+"""Image families that use only the root volume. Bottlerocket has a second volume; other images are outside the rule."""
 
 
-_TAKES_INTO_USE = re.compile(r"mkfs|mount|fstab|fs_setup|pvcreate|mdadm|zpool")
+_SETS_UP_VOLUME = re.compile(r"mkfs|mount|fstab|fs_setup|pvcreate|mdadm|zpool")
 
 
 @Rule(
@@ -119,7 +120,7 @@ _TAKES_INTO_USE = re.compile(r"mkfs|mount|fstab|fs_setup|pvcreate|mdadm|zpool")
 def data_volume_never_mounted(node_class: NodeClass, _: Parameters) -> Outcome:
     """A volume that is paid for on every node and that no pod can use.
 
-    User data that speaks of file systems, outside comments, is taken to mount the volume; what it says is nobody else's business.
+    Passes if user data contains a command for file systems outside comments. The rule does not read user data any further.
     """
     family = _family(node_class.spec)
     if node_class.group != "karpenter.k8s.aws" or (family is not UNKNOWN and family not in _PLAIN):
@@ -145,7 +146,7 @@ def data_volume_never_mounted(node_class: NodeClass, _: Parameters) -> Outcome:
 
 
 def _family(spec: Field) -> str | Unknown:
-    """What the alias says, else amiFamily where no image is chosen; empty for an image of somebody's own."""
+    """Return the image family: from the alias, or amiFamily if no image is selected. Empty for a custom image."""
     terms = spec.at("amiSelectorTerms").parts()
     alias = next((term.at("alias") for term in terms.fields if not term.at("alias").absent), None)
     text = alias.text() if alias else spec.at("amiFamily").text() if terms.complete and not terms.fields else ""
@@ -162,13 +163,13 @@ def _mounts(user_data: Field) -> Tri:
     text = user_data.text()
     if text is UNKNOWN:
         return UNKNOWN
-    return any(_TAKES_INTO_USE.search(line) for line in (text or "").splitlines() if not line.lstrip().startswith("#"))
+    return any(_SETS_UP_VOLUME.search(line) for line in (text or "").splitlines() if not line.lstrip().startswith("#"))
 
 
 _BUILT_IN = ("eks.amazonaws.com", "NodeClass", "default")
 
 
-"""EKS Auto Mode makes this one by itself."""
+"""Node class that EKS Auto Mode creates by itself."""
 
 
 @Rule(
@@ -182,7 +183,8 @@ _BUILT_IN = ("eks.amazonaws.com", "NodeClass", "default")
 def nodepool_references_missing_class(pool: KarpenterNodePool, _: Parameters, inventory: Inventory) -> Outcome:  # noqa: PLR0911 -- a list of decisions, one a line
     """A NodePool whose node class does not exist.
 
-    The class has the group, the kind and the name of the reference. That it is missing shows only beside others of its kind.
+    The class must match the reference's group, kind and name. It is only known to be missing if the input has other classes of the kind or
+    is complete.
     """
     reference = pool.spec.at("template", "spec", "nodeClassRef")
     group, kind, name = (reference.at(part).text() for part in ("group", "kind", "name"))
@@ -195,7 +197,7 @@ def nodepool_references_missing_class(pool: KarpenterNodePool, _: Parameters, in
     found = any_of(each.name.equals(str(name)) for each in named(NodeClass, name, inventory) if _is_of(each, group, kind))
     if found is True:
         return PASSES
-    # Classes of another kind say nothing: those of AWS may be here, and those of a second provider in another stack.
+    # Classes of another kind prove nothing: a second provider's classes may be in another stack.
     there = inventory.once("node classes of a kind", (group, kind), lambda: _listed(group, kind, inventory))
     if chart := inventory.once("charts that may make node classes", None, lambda: _chart(inventory)):
         return undecided(f"{kind} {name} is not in the input, but {chart} may create it")
@@ -211,7 +213,7 @@ def nodepool_references_missing_class(pool: KarpenterNodePool, _: Parameters, in
 _CHARTS: Final = frozenset({"HelmRelease", "HelmChart", "Application", "ApplicationSet", "Release"})
 
 
-"""Kinds of Flux, of K3s, of Argo CD, and of Pulumi's provider: each brings a chart, or whatever a folder elsewhere holds."""
+"""Kinds of Flux, K3s, Argo CD and Pulumi's provider that install a chart or the contents of a remote folder."""
 
 
 _WITHOUT_CLASSES: Final = (
@@ -228,11 +230,11 @@ _WITHOUT_CLASSES: Final = (
 )
 
 
-"""How the names of charts begin that make no node class, Karpenter's own among them (charts/karpenter of its provider, v1.14.1)."""
+"""Prefixes of charts that create no node class. Karpenter's own are among them (charts/karpenter of its provider, v1.14.1)."""
 
 
 def _chart(inventory: Inventory) -> str:
-    """What brings a chart that may make node classes; empty where nothing does."""
+    """Return the object that installs a chart which may create node classes. Empty if there is none."""
     for each in inventory.of(KubernetesObject):
         if each.identity.kind in _CHARTS:
             spec, own = each.spec, each.fields
@@ -248,6 +250,6 @@ def _is_of(each: NodeClass, group: object, kind: object) -> bool:
 
 
 def _listed(group: object, kind: object, inventory: Inventory) -> str:
-    """The classes of a kind, as a sentence lists them."""
+    """Return the classes of a kind as text."""
     names = listed(each.identity.name for each in inventory.of(NodeClass) if _is_of(each, group, kind))
     return f"{kind} {names}" if names else ""

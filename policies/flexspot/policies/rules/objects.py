@@ -1,4 +1,4 @@
-"""What holds for objects of every kind: fields, owners, images."""
+"""Rules about objects of every kind: unknown fields, owner labels, image tags."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -28,7 +28,7 @@ from flexspot.policies.values.field import UNKNOWN, Field, Tri, Unknown, any_of
 def unknown_field(written: KubernetesObject, _: Parameters) -> Outcome:
     """A field that the object's kind does not have.
 
-    Every field of the object is one of its kind, down to where the kind takes anything. Lists are judged element by element.
+    Checks every field down to where the kind accepts any value. Lists are checked element by element.
     """
     api = f"{written.group}/{written.version}" if written.group else written.version
     kind = f"{api}/{written.identity.kind}"
@@ -37,46 +37,46 @@ def unknown_field(written: KubernetesObject, _: Parameters) -> Outcome:
     if schema is None:
         return NOT_APPLICABLE
     found = list(_walk(written.fields.value, schema, known[TYPES], ""))
-    wrong = [_told(path, allowed) for path, allowed in found if path]
+    wrong = [_advice(path, allowed) for path, allowed in found if path]
     if wrong:
-        told = [f"{path} is not a field of {kind}; {hint}" for path, hint, _ in wrong]
-        more = f"; and {len(told) - _TOLD} more" if len(told) > _TOLD else ""
-        return fails("; ".join(told[:_TOLD]) + more, "; ".join(remedy for _, _, remedy in wrong[:_TOLD]), wrong[0][0])
+        messages = [f"{path} is not a field of {kind}; {hint}" for path, hint, _ in wrong]
+        more = f"; and {len(messages) - _NAMED_FIELDS} more" if len(messages) > _NAMED_FIELDS else ""
+        return fails("; ".join(messages[:_NAMED_FIELDS]) + more, "; ".join(remedy for _, _, remedy in wrong[:_NAMED_FIELDS]), wrong[0][0])
     return undecided("a part of it is not known yet") if found and not written.partial else PASSES
 
 
-_TOLD = 10
+_NAMED_FIELDS = 10
 
 
-"""How many fields of one object are named."""
+"""Most unknown fields of one object that a message names."""
 
 
-_ALLOWED = 12
+_NAMED_ALLOWED = 12
 
 
-"""How many allowed fields are named."""
+"""Most allowed fields that a message names."""
 
 
-def _told(path: str, allowed: dict[str, Any]) -> tuple[str, str, str]:
-    """The path of a field, what may be meant, and what to do."""
+def _advice(path: str, allowed: dict[str, Any]) -> tuple[str, str, str]:
+    """Return the path of a field, the problem, and a remedy."""
     near = get_close_matches(path.rpartition(".")[2], allowed, n=1)
     if near:
         return path, f"did you mean {near[0]}?", f"use {near[0]} instead"
     names = sorted(allowed)
-    more = f" and {len(names) - _ALLOWED} more" if len(names) > _ALLOWED else ""
-    return path, f"allowed: {', '.join(names[:_ALLOWED])}{more}", f"remove {path}"
+    more = f" and {len(names) - _NAMED_ALLOWED} more" if len(names) > _NAMED_ALLOWED else ""
+    return path, f"allowed: {', '.join(names[:_NAMED_ALLOWED])}{more}", f"remove {path}"
 
 
 _NESTED: Final = frozenset({dict, list, Unknown})
 
 
-"""What may hold fields, or hold them once it is known."""
+"""Types that contain fields, or may once their value is known."""
 
 
 def _walk(written: Any, schema: Any, types: Mapping[str, Any], path: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The path of each field that is not allowed, with those that are; an empty path for a part that is not known yet.
+    """Yield the path of each field that is not allowed, with the allowed fields. The path is empty for a part that is not known yet.
 
-    Over plain values, and not over Fields: every field of every object of a known kind is asked for.
+    Walks plain values instead of Fields for speed, because it visits every field of every object of a known kind.
     """
     allowed = types.get(schema) if isinstance(schema, str) else schema
     if allowed is None or written is None:
@@ -95,7 +95,7 @@ def _walk(written: Any, schema: Any, types: Mapping[str, Any], path: str) -> Ite
                 yield from _walk(value, allowed[name], types, f"{path}.{name}" if path else name)
 
 
-OWNERLESS = "it asks for GPUs, and neither its labels nor those of its namespace say whose it is"
+OWNERLESS = "it requests GPUs, but neither its labels nor those of its namespace name its owner"
 
 
 OWNERLESS_REMEDY = "add the label {key} to it or to its namespace"
@@ -104,8 +104,8 @@ OWNERLESS_REMEDY = "add the label {key} to it or to its namespace"
 @Rule(
     code="FLX026",
     severity=Severity.LOW,
-    why="Without an owner, no one pays for it, and no one is told before it is removed: chargeback and alerts use these labels.",
-    remediation="Say in a label or a tag whose the pool or the work is.",
+    why="Without an owner, no one pays for it, and no one is notified before it is removed: chargeback and alerts use these labels.",
+    remediation="Name the owner of the pool or the work in a label or a tag.",
     link="https://kubernetes.io/docs/concepts/overview/working-with-objects/common-labels/",
     parameters=(
         Parameter(
@@ -118,7 +118,7 @@ OWNERLESS_REMEDY = "add the label {key} to it or to its namespace"
 def missing_owner_labels(judged: GpuPool | PodSet, parameters: Parameters, inventory: Inventory) -> Outcome:
     """GPU capacity or GPU work without an owner label.
 
-    One of the wanted labels is enough. Work may have it from its namespace.
+    One of the required labels is enough. Work may inherit it from its namespace.
     """
     keys = parameters.texts("label-keys")
     if isinstance(judged, GpuPool):
@@ -141,11 +141,14 @@ def missing_owner_labels(judged: GpuPool | PodSet, parameters: Parameters, inven
 _GCP_KEY = re.compile(r"[a-z][a-z0-9_-]{0,62}")
 
 
-"""docs.cloud.google.com/compute/docs/labeling-resources#requirements: no dots, slashes or capitals (2026-11-25)."""
+"""Valid key of a Google Cloud label: no dots, slashes or capitals.
+
+docs.cloud.google.com/compute/docs/labeling-resources#requirements (2026-11-25)
+"""
 
 
 def _legal_key(keys: tuple[str, ...], field: str) -> str:
-    """The first of the keys that such a field takes: Google Cloud's labels take fewer than Kubernetes'."""
+    """Return the first key that the field accepts. Google Cloud's labels accept fewer keys than Kubernetes'."""
     return next((key for key in keys if not field.endswith("resourceLabels") or _GCP_KEY.fullmatch(key)), keys[0])
 
 
@@ -193,21 +196,21 @@ UNTAGGED = "has neither a tag nor a digest, which means latest"
 def image_not_pinned(pods: PodSet, parameters: Parameters) -> Outcome:
     """A GPU container whose image can change.
 
-    A digest pins it, and so does a tag that nobody is expected to move.
+    A digest pins the image, and so does a tag that is not expected to move.
     """
     if pods.not_gpu_work:
         return NOT_APPLICABLE
     asks = pods.asks_for_gpus
     allowed, moving = parameters.texts("allowed-registries"), parameters.texts("moving-tags")
-    hangs = asks is UNKNOWN
+    undetermined = asks is UNKNOWN
     for name, container in pods.containers:
         image = container.at("image").text()
-        hangs |= image is UNKNOWN
+        undetermined |= image is UNKNOWN
         if not isinstance(image, str) or image.startswith(allowed) or "@" in image:
             continue
-        # A colon before the last slash is that of a registry's port.
+        # A colon before the last slash belongs to a registry's port.
         _, colon, tag = image.rpartition("/")[2].partition(":")
         if (not colon or tag in moving) and asks is True:
             how = MOVES.format(tag=tag) if colon else UNTAGGED
             return fails(UNPINNED.format(where=pods.where, container=name, how=how), at=pods.where)
-    return undecided(f"{pods.where}: an image, or whether it requests GPUs, is not known yet") if hangs else PASSES
+    return undecided(f"{pods.where}: an image, or whether it requests GPUs, is not known yet") if undetermined else PASSES

@@ -1,4 +1,4 @@
-"""Priorities of pods and of workloads: who may preempt whom."""
+"""Priorities of pods and workloads, and what they may preempt."""
 
 from decimal import Decimal
 
@@ -10,23 +10,29 @@ from flexspot.policies.queues import fair_sharing
 from flexspot.policies.values.field import UNKNOWN, Tri, Unknown
 
 SCALE_UP_CUT_OFF = -10
-"""Below it the cluster autoscaler makes no node; flexspot.capacity.catalog.workload_classes has it too, in models that lint never loads."""
+"""Priority below which the cluster autoscaler creates no node.
+
+Same as in flexspot.capacity.catalog.workload_classes, which lint never loads.
+"""
 
 
 def is_of_pods(priority: PriorityClass) -> bool:
-    """Whether it is Kubernetes' own PriorityClass, and none of Kubernetes' system classes."""
+    """Return whether it is a PriorityClass of Kubernetes (not Kueue), other than its system classes."""
     return priority.group == "scheduling.k8s.io" and not priority.identity.name.startswith("system-")
 
 
 def value_of(priority: PriorityClass) -> Decimal | Unknown:
-    """The priority that it gives; 0 where none is written."""
+    """Return the priority of the class. Default: 0."""
     value = priority.fields.at("value")
     number = value.number()
     return Decimal(0) if number is None else number
 
 
 def below_scale_up(priority: PriorityClass, inventory: Inventory) -> Tri:
-    """Whether no autoscaler makes a node for its pods. Karpenter knows no such line, and a run that has no pools does not say who does."""
+    """Return whether no autoscaler creates a node for the pods of the class.
+
+    Karpenter has no such cutoff. UNKNOWN if the input does not show which autoscaler is used.
+    """
     value = value_of(priority)
     if value is UNKNOWN:
         return UNKNOWN
@@ -40,7 +46,7 @@ def below_scale_up(priority: PriorityClass, inventory: Inventory) -> Tri:
 
 
 def defaults(inventory: Inventory) -> tuple[PriorityClass, ...]:
-    """The classes that pods without one get."""
+    """Return the default classes, which pods without a class get."""
 
     def found() -> tuple[PriorityClass, ...]:
         classes = (each for each in inventory.of(PriorityClass) if is_of_pods(each))
@@ -50,7 +56,7 @@ def defaults(inventory: Inventory) -> tuple[PriorityClass, ...]:
 
 
 def users_of(priority: PriorityClass, inventory: Inventory) -> list[PodSet]:
-    """The pod sets that name the class."""
+    """Return the pod sets that use the class."""
     by_class = inventory.by("priority class", PodSet, lambda each: each.pod.at("priorityClassName").text())
     return by_class.get(priority.name.text(), [])
 
@@ -73,7 +79,7 @@ _AT = "spec.preemption.borrowWithinCohort.maxPriorityThreshold"
 def borrow_threshold_misread(queue: ClusterQueue, parameters: Parameters, inventory: Inventory) -> Outcome:
     """A threshold intended to limit who may borrow, but which sets whom borrowers may preempt.
 
-    Nobody can see what was meant; that the classes which are to be protected are among the victims is what shows the misreading.
+    The intention is not visible in the input. The evidence is that a protected class is among the possible victims.
     """
     borrow = queue.spec.at("preemption", "borrowWithinCohort")
     if (
@@ -118,14 +124,15 @@ def borrow_threshold_misread(queue: ClusterQueue, parameters: Parameters, invent
 def preemptible_by_default_pods(priority: PriorityClass, parameters: Parameters, inventory: Inventory) -> Outcome:
     """A PriorityClass so low that any pod without a class preempts its pods.
 
-    Pods without a class have 0, or the value of the class that is the default. Pods that only hold a place are meant to go.
+    Pods without a class have priority 0 or that of the default class. Placeholder pods are exempt, because they are created to be
+    preempted.
     """
     below = below_scale_up(priority, inventory)
     if not is_of_pods(priority) or below is True:
         return NOT_APPLICABLE
     name, value = priority.identity.name.lower(), value_of(priority)
-    asked = [each.asks_for_gpus for each in users_of(priority, inventory)]
-    if any(word in name for word in parameters.texts("words")) or (asked and not any(each is not False for each in asked)):
+    requests = [each.asks_for_gpus for each in users_of(priority, inventory)]
+    if any(word in name for word in parameters.texts("words")) or (requests and not any(each is not False for each in requests)):
         return NOT_APPLICABLE
     values = [value_of(each) for each in defaults(inventory)]
     if UNKNOWN in (value, *values):
@@ -134,7 +141,7 @@ def preemptible_by_default_pods(priority: PriorityClass, parameters: Parameters,
     if value is not UNKNOWN and (value >= 0 or value >= default):
         return PASSES
     others = any(is_of_pods(each) and each.identity != priority.identity for each in inventory.of(PriorityClass))
-    if below is UNKNOWN or not (others or any(each is True for each in asked) or inventory.closed):
+    if below is UNKNOWN or not (others or any(each is True for each in requests) or inventory.closed):
         return undecided(f"value is {value}; the pods that use the class, and the default class, are not in the input")
     return fails(
         f"value is {value}, but pods without a class have {default}: each of them may preempt a pod of this class",
@@ -158,7 +165,8 @@ def preemptible_by_default_pods(priority: PriorityClass, parameters: Parameters,
 def priority_below_scale_up(priority: PriorityClass, _: Parameters, inventory: Inventory) -> Outcome:
     """A PriorityClass whose pods never trigger a scale-up, or a harmful default class for pods that name none.
 
-    One default too many is refused; a default above all others turns the order round; a value below the line waits for ever.
+    Kubernetes refuses a second default. A default above all other classes reverses their order. Pods with a value below the cutoff wait
+    forever.
     """
     if not is_of_pods(priority):
         return NOT_APPLICABLE

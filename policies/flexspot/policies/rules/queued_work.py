@@ -1,4 +1,4 @@
-"""Work in the queues, past them, and in the wrong one."""
+"""Rules about work outside the queues, in a missing queue, or in the wrong one."""
 
 from flexspot.capacity.catalog.node_labels import QUEUE_LABEL
 from flexspot.capacity.values.verdict import NOT_APPLICABLE, PASSES, Outcome, Severity, fails, undecided
@@ -31,7 +31,7 @@ UNQUEUED_REMEDY = f"add the label {QUEUE_LABEL} with the name of a LocalQueue of
 def job_without_queue(pods: PodSet, parameters: Parameters, inventory: Inventory) -> Outcome:  # noqa: PLR0911 -- a list of decisions, one a line
     """A GPU job that bypasses the queues.
 
-    Only kinds that run to an end: what serves for ever would never give its quota back.
+    Only for kinds that run to completion: a service would never return its quota.
     """
     if pods.kind not in parameters.texts("kinds"):
         return NOT_APPLICABLE
@@ -60,9 +60,9 @@ def job_without_queue(pods: PodSet, parameters: Parameters, inventory: Inventory
 def work_in_missing_queue(pods: PodSet, _: Parameters, inventory: Inventory) -> Outcome:
     """Work that names a queue that does not exist.
 
-    That it is missing shows beside other queues of its namespace, or where the input is all there is.
+    It is only known to be missing if its namespace has other queues in the input, or if the input is complete.
 
-    Where the work or a queue names no namespace, whoever applies it does, so that the name alone counts.
+    If the work or a queue has no namespace, which is set when it is applied, only the queue's name is compared.
     """
     named = pods.queue_labels.at(QUEUE_LABEL)
     name, space = named.text(), pods.namespace.text()
@@ -101,7 +101,8 @@ def work_in_missing_queue(pods: PodSet, _: Parameters, inventory: Inventory) -> 
 def work_in_the_wrong_queue(pods: PodSet, _: Parameters, inventory: Inventory) -> Outcome:
     """Work without GPUs in a queue whose machines all have GPUs, and work with GPUs in a queue that gives none.
 
-    Work whose pods ask for GPUs in part is work with GPUs: its others get machines by the same flavor, or by another group's.
+    Work in which only some pods request GPUs counts as work with GPUs. Its other pods get machines by the same flavor or by that of another
+    group.
     """
     queue = queue_of(pods, inventory)
     if queue.absent or pods.serve_nodes:
@@ -126,16 +127,16 @@ def work_in_the_wrong_queue(pods: PodSet, _: Parameters, inventory: Inventory) -
 
 
 def _with_gpus(pods: PodSet, leads_to: ClusterQueue, queue: Field, inventory: Inventory) -> Outcome:
-    """Kueue admits nothing that asks for a resource which no group of its queue covers, by exactly its name."""
-    if _runs(pods):
+    """Judge work with GPUs. Kueue never admits work that requests a resource which no group of its queue covers by exactly that name."""
+    if _is_released(pods):
         return NOT_APPLICABLE
-    asked = sorted({resource for each in _of_object(pods, inventory) for resource in gpu_resources(each.pod)})
-    if not asked:
+    requested = sorted({resource for each in _of_object(pods, inventory) for resource in gpu_resources(each.pod)})
+    if not requested:
         return undecided("the resource name by which Kueue counts its device claims is set elsewhere")
     kueues = inventory.of(KueueConfiguration)
     lacking = {
         each: all_of([negated(_covers(leads_to, each)), negated(any_of(kueue.counts_otherwise(each) for kueue in kueues))])
-        for each in asked
+        for each in requested
     }
     missing = [resource for resource, answer in lacking.items() if answer is True]
     if not missing:
@@ -153,8 +154,8 @@ def _with_gpus(pods: PodSet, leads_to: ClusterQueue, queue: Field, inventory: In
 _SUSPENDED = frozenset(each.kind for each in POD_MAKERS.values() if each.suspended)
 
 
-def _runs(pods: PodSet) -> bool:
-    """Whether Kueue has let the pods go, or never held them. A CronJob's `suspend` is about its next run, and not about Kueue."""
+def _is_released(pods: PodSet) -> bool:
+    """Return whether Kueue has released the pods or never suspended them. A CronJob's `suspend` does not count: it is for its next run."""
     marks = (pods.object_spec.at("suspend"), pods.object_spec.at("runPolicy", "suspend")) if pods.kind in _SUSPENDED else ()
     return any(each.equals("false") is True for each in marks) or isinstance(pods.pod.at("nodeName").text(), str)
 
@@ -164,12 +165,15 @@ def _covers(queue: ClusterQueue, resource: str) -> Tri:
 
 
 def _of_object(pods: PodSet, inventory: Inventory) -> list[PodSet]:
-    """All pods that the object makes."""
+    """Return all pod sets of the object."""
     return inventory.by("object", PodSet, lambda each: each.identity).get(pods.identity, [pods])
 
 
 def _machines_have_gpus(queue: ClusterQueue, inventory: Inventory) -> Tri:
-    """Whether every flavor by which pods without GPUs get a machine, those of the group with cpu or memory, leads to GPU nodes."""
+    """Return whether all flavors that give machines to pods without GPUs lead to GPU nodes.
+
+    These are the flavors of groups with cpu or memory.
+    """
     groups = queue.spec.at("resourceGroups").parts()
     flavors = [
         flavor.at("name").text()
@@ -190,7 +194,7 @@ def _leads_to_gpus(name: object, inventory: Inventory) -> Tri:
 
 
 def _selects_gpus(flavor: ResourceFlavor, inventory: Inventory) -> Tri:
-    """By a label that GPU nodes alone have, or by one that only pools of GPUs have among those that are listed."""
+    """Return whether the flavor selects only GPU nodes: by a label that only they have, or because only GPU pools in the input match."""
     labels = flavor.spec.at("nodeLabels").parts()
     if any(gpu_selection(Field({"key": key, "operator": "In", "values": [value.value]})).demands is True for key, value in labels.named):
         return True

@@ -1,4 +1,4 @@
-"""Kueue's queues, cohorts and admission checks."""
+"""Rules about Kueue's queues, cohorts and admission checks."""
 
 from collections.abc import Iterator
 from decimal import Decimal
@@ -37,7 +37,7 @@ _JOIN = "set spec.cohortName (spec.cohort in v1beta1) to the cohort that it shar
 def borrowing_without_cohort(queue: ClusterQueue, _: Parameters, inventory: Inventory) -> Outcome:
     """A queue that has no other queue to borrow from, or that sets borrowing or lending limits without a cohort.
 
-    Alone in a cohort, only what speaks of borrowing outright is held against it: what it may lend waits for others to come.
+    For a queue alone in its cohort only borrowing settings fail. Lending is for queues that may join later.
     """
     cohort, limits, preemption = cohort_of(queue), list(_limits(queue)), queue.spec.at("preemption")
     reclaims = preemption.at("reclaimWithinCohort").equals("LowerPriority", "Any")
@@ -66,7 +66,7 @@ def borrowing_without_cohort(queue: ClusterQueue, _: Parameters, inventory: Inve
 
 
 def _limits(queue: ClusterQueue) -> Iterator[tuple[str, Field]]:
-    """The limits on borrowing and lending that are written, each with its path; one of unknown value for quota not known yet."""
+    """Yield path and value of the borrowing and lending limits that are set. Quota that is not known yet yields an unknown value."""
     groups = queue.spec.at("resourceGroups")
     if not groups.known:
         yield "spec.resourceGroups", groups
@@ -90,7 +90,7 @@ def _limits(queue: ClusterQueue) -> Iterator[tuple[str, Field]]:
 def fair_sharing_inert(queue: ClusterQueue | Cohort, _: Parameters, inventory: Inventory) -> Outcome:
     """Shares that Kueue ignores because of its configuration.
 
-    Weights need fair sharing, borrowWithinCohort needs that it is off. A weight of 1 is what every queue has, and says nothing.
+    Weights need fair sharing, and borrowWithinCohort needs it to be off. A weight of 1 is the default and has no effect.
     """
     weight = queue.spec.at("fairSharing", "weight").number()
     borrows = queue.spec.at("preemption", "borrowWithinCohort", "policy").equals("LowerPriority")
@@ -144,26 +144,26 @@ def queue_admits_no_namespace(queue: ClusterQueue, _: Parameters) -> Outcome:
 def queue_resources_out_of_order(queue: ClusterQueue | Cohort, _: Parameters) -> Outcome:
     """A ClusterQueue or a Cohort whose flavors list resources in a different order from coveredResources.
 
-    Kueue compares the two lists name by name, place by place.
+    Kueue compares the two lists element by element.
     """
     groups = queue.spec.at("resourceGroups").parts()
-    hangs = not groups.complete
+    undetermined = not groups.complete
     for group, fields in groups.named:
         covered = _names(fields.at("coveredResources"), "")
         flavors = fields.at("flavors").parts()
-        hangs |= not flavors.complete or covered is UNKNOWN
+        undetermined |= not flavors.complete or covered is UNKNOWN
         for flavor, flavor_fields in flavors.named:
             at = f"spec.resourceGroups[{group}].flavors[{flavor}].resources"
             listed = _names(flavor_fields.at("resources"), "name")
             if listed is UNKNOWN or covered is UNKNOWN:
-                hangs = True
+                undetermined = True
             elif listed != covered:
                 return fails(
                     f"{at} lists {', '.join(listed) or 'nothing'}, but its group covers {', '.join(covered) or 'nothing'}",
                     f"list in {at}, in this order: {', '.join(covered)}",
                     at,
                 )
-    if hangs:
+    if undetermined:
         return undecided("spec.resourceGroups is not fully known yet")
     return PASSES if groups.fields else NOT_APPLICABLE
 
@@ -185,7 +185,7 @@ def _names(listed: Field, key: str) -> list[str] | Unknown:
 def local_queue_without_cluster_queue(queue: LocalQueue, _: Parameters, inventory: Inventory) -> Outcome:
     """A LocalQueue whose ClusterQueue does not exist.
 
-    Kueue takes the queue, and keeps its jobs until a ClusterQueue of that name comes.
+    Kueue accepts the LocalQueue and keeps its jobs until a ClusterQueue with that name exists.
     """
     target = queue.spec.at("clusterQueue")
     name = target.text()
@@ -210,22 +210,22 @@ CONTROLLER = "kueue.x-k8s.io/provisioning-request"
 
 
 GKE_CLASS = "queued-provisioning.gke.io"
-"""The class of ProvisioningRequest that GKE serves, and nobody else. Others are the Cluster Autoscaler's own, on any cloud."""
+"""Class of ProvisioningRequest that only GKE serves. The Cluster Autoscaler serves its own classes, on any cloud."""
 
 
 _OF_AWS = ("karpenter.k8s.aws", "eks.amazonaws.com")
 
 
 def configs_of(check: AdmissionCheck, inventory: Inventory) -> list[ProvisioningRequestConfig]:
-    """Those that were given and may be the one that the check names."""
+    """Return the configurations in the input that may be the one that the check names."""
     name = check.spec.at("parameters", "name").text()
     if name is UNKNOWN:
         return list(inventory.of(ProvisioningRequestConfig))
     return list(named(ProvisioningRequestConfig, name or "", inventory))
 
 
-def asks_gke(check: AdmissionCheck, inventory: Inventory) -> Tri:
-    """Whether the check asks for GKE's queued capacity; UNKNOWN where its configuration is not among what was given."""
+def requests_gke(check: AdmissionCheck, inventory: Inventory) -> Tri:
+    """Return whether the check requests queued capacity from GKE. UNKNOWN if its configuration is not in the input."""
     ours = check.spec.at("controllerName").equals(CONTROLLER)
     configs = configs_of(check, inventory)
     sure = len(configs) == 1 and check.spec.at("parameters", "name").known and configs[0].name.known
@@ -233,7 +233,7 @@ def asks_gke(check: AdmissionCheck, inventory: Inventory) -> Tri:
 
 
 def on_eks_alone(inventory: Inventory) -> bool:
-    """Whether capacity of EKS was given, and none of GKE."""
+    """Return whether the input has capacity on EKS and none on GKE."""
     return inventory.once("on EKS alone", None, lambda: _on_eks_alone(inventory))
 
 
@@ -246,19 +246,19 @@ def _on_eks_alone(inventory: Inventory) -> bool:
     return groups or any(group in _OF_AWS for group in (*references, *classes))
 
 
-def asked_for(queue: ClusterQueue, inventory: Inventory) -> Iterator[tuple[Tri, str, str | Unknown | None]]:
-    """Of each check and flavor with GPUs of the queue: whether the check asks GKE for queued capacity, its name, and the flavor's."""
+def requested_capacity(queue: ClusterQueue, inventory: Inventory) -> Iterator[tuple[Tri, str, str | Unknown | None]]:
+    """Yield, for each check and GPU flavor of the queue, whether the check requests queued capacity from GKE, and the names of both."""
     known = inventory.by("name", AdmissionCheck, lambda each: each.name.text())
     for name, only in _checks_of(queue):
         checks = known.get(name.text()) if name.known else None
-        asks = asks_gke(checks[-1], inventory) if checks else UNKNOWN
+        asks = requests_gke(checks[-1], inventory) if checks else UNKNOWN
         for flavor in flavors_with_gpus(queue.spec) if asks is not False else ():
             listed = UNKNOWN if flavor is UNKNOWN else only.parts().any(lambda each, wanted=str(flavor): each.equals(wanted))
             yield all_of([asks, True if only.absent else listed]), str(name.text()), flavor
 
 
 def _checks_of(queue: ClusterQueue) -> Iterator[tuple[Field, Field]]:
-    """The name of each check of the queue, and the flavors that it is for; absent for all. v1beta1 has names alone as well."""
+    """Yield the name of each check of the queue, and the flavors that it applies to (absent: all). v1beta1 may have only names."""
     for rule in queue.spec.at("admissionChecksStrategy", "admissionChecks").parts().fields:
         yield rule.at("name"), rule.at("onFlavors")
     for name in queue.spec.at("admissionChecks").parts().fields:
@@ -266,7 +266,7 @@ def _checks_of(queue: ClusterQueue) -> Iterator[tuple[Field, Field]]:
 
 
 def queued(flavor: ResourceFlavor, inventory: Inventory) -> tuple[Tri, str]:
-    """Whether a pool that may serve the flavor is of queued capacity, and the first that serves it. Where none does, it is UNKNOWN."""
+    """Return whether a pool that may serve the flavor has queued capacity, and the first pool that serves it. UNKNOWN if no pool does."""
     labels = flavor.spec.at("nodeLabels").parts()
     wanted = dict(labels.named)
     serving = [(pool.offer.carries(wanted), pool) for pool in pools_for(Pool, wanted, inventory)]
@@ -280,7 +280,7 @@ def queued(flavor: ResourceFlavor, inventory: Inventory) -> tuple[Tri, str]:
 
 
 def _queues(inventory: Inventory) -> dict[tuple[ObjectIdentity, str], Tri]:
-    """Whether a GKE node pool is of queued capacity, by its object and the path to it there."""
+    """Return whether each GKE node pool has queued capacity, by its object and path."""
     return {(each.identity, each.where): each.pool.at("queuedProvisioning", "enabled").equals("true") for each in inventory.of(GkeNodePool)}
 
 
@@ -301,12 +301,13 @@ _LEAVE_OUT = "remove the check where nothing serves ProvisioningRequests, and re
     link="https://kueue.sigs.k8s.io/docs/concepts/admission_check/provisioning_request/",
     sources=("Run against Kueue 0.19: without the ProvisioningRequest kind the check is inactive, and with it the ClusterQueue.",),
 )
-def dws_check_without_provisioner(asker: AdmissionCheck | ClusterQueue, _: Parameters, inventory: Inventory) -> Outcome:
+def dws_check_without_provisioner(judged: AdmissionCheck | ClusterQueue, _: Parameters, inventory: Inventory) -> Outcome:
     """An admission check that requests nodes where nothing provisions them.
 
-    The check must have a configuration, and its cluster whom that names; in a queue it is for flavors of queued pools alone.
+    The check needs a configuration, and the cluster a provisioner of the configured class. In a queue it must apply only to flavors of
+    queued pools.
     """
-    return _check(asker, inventory) if isinstance(asker, AdmissionCheck) else _queue(asker, inventory)
+    return _check(judged, inventory) if isinstance(judged, AdmissionCheck) else _queue(judged, inventory)
 
 
 def _check(check: AdmissionCheck, inventory: Inventory) -> Outcome:  # noqa: PLR0911 -- a list of decisions, one a line
@@ -323,22 +324,24 @@ def _check(check: AdmissionCheck, inventory: Inventory) -> Outcome:  # noqa: PLR
         return fails(f"spec.parameters names ProvisioningRequestConfig {name}, which does not exist", _NAME_IT, "spec.parameters")
     if len(configs) != 1 or not configs[0].spec.at("provisioningClassName").known:
         return undecided(f"ProvisioningRequestConfig {name} is not in the input, or its class is not known yet")
-    asked = configs[0].spec.at("provisioningClassName").text()
-    if asked == GKE_CLASS and on_eks_alone(inventory):
-        return fails(f"ProvisioningRequestConfig {name} requests {asked}, which only GKE serves, but the pools are on EKS", _LEAVE_OUT)
+    provisioning_class = configs[0].spec.at("provisioningClassName").text()
+    if provisioning_class == GKE_CLASS and on_eks_alone(inventory):
+        return fails(
+            f"ProvisioningRequestConfig {name} requests {provisioning_class}, which only GKE serves, but the pools are on EKS", _LEAVE_OUT
+        )
     defined = any(each.identity.name == _DEFINITION for each in inventory.of(KubernetesObject))
-    if asked != GKE_CLASS and inventory.closed and not defined:
+    if provisioning_class != GKE_CLASS and inventory.closed and not defined:
         return fails(f"CustomResourceDefinition {_DEFINITION} does not exist: the check never becomes active", _LEAVE_OUT)
     return PASSES
 
 
 def _queue(queue: ClusterQueue, inventory: Inventory) -> Outcome:
     flavors = inventory.by("name", ResourceFlavor, lambda each: each.name.text())
-    asked = list(asked_for(queue, inventory))
-    if all(asks is False for asks, _, _ in asked) or inventory.of(Autopilot) or on_eks_alone(inventory):
+    requests = list(requested_capacity(queue, inventory))
+    if all(asks is False for asks, _, _ in requests) or inventory.of(Autopilot) or on_eks_alone(inventory):
         return NOT_APPLICABLE
     broken: list[Tri] = []
-    for asks, check, flavor in asked:
+    for asks, check, flavor in requests:
         serves, pool = queued(flavors[flavor][-1], inventory) if flavor in flavors else (UNKNOWN, "")
         broken.append(all_of([asks, negated(serves)]))
         if broken[-1] is True:
@@ -373,7 +376,7 @@ _CHANGED = {"cohort": "cohortName", "admissionChecks": "admissionChecksStrategy"
 def deprecated_kueue_api(written: KubernetesObject, _: Parameters) -> Outcome:
     """A Kueue object in a deprecated API version.
 
-    The version, and in a ClusterQueue the two values that have other names now.
+    Also fails for the two values of a ClusterQueue that have been renamed.
     """
     if written.group != _GROUP:
         return NOT_APPLICABLE

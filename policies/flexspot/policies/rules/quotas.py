@@ -1,4 +1,4 @@
-"""Quotas and limits of namespaces."""
+"""Rules about ResourceQuotas and LimitRanges of namespaces."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from flexspot.policies.judging import Level, Parameters, Rule
 from flexspot.policies.queues import Share, gives_gpus, local_queues_of, share_of
 from flexspot.policies.values.field import UNKNOWN, Tri, Unknown, any_of
 
-# Slices of GPUs, and devices by class (dynamic resource allocation).
+# Keys of whole GPUs, slices of GPUs, and devices by class (dynamic resource allocation).
 _OF_GPUS = ("requests.nvidia.com/", *(each.quota_key for each in ACCELERATORS))
 
 
@@ -22,14 +22,16 @@ _OF_DEVICES = ".deviceclass.resource.k8s.io/devices"
 
 @dataclass(frozen=True)
 class GpuQuotaBound:
-    """What a ResourceQuota says of GPUs: whether it bounds them in some form, and how many whole ones of each kind (None: it says not)."""
+    """Limits of a ResourceQuota on GPUs."""
 
     concerns_gpus: Tri
+    """True if it limits GPUs in any form."""
     gpus: Mapping[Accelerator, Decimal | Unknown | None]
+    """Number of whole GPUs of each kind. None: not limited."""
 
 
 def read_quota(quota: ResourceQuota) -> GpuQuotaBound:
-    """What one ResourceQuota says, whichever pods it is for."""
+    """Return the limits of a ResourceQuota on GPUs, whichever pods it applies to."""
     hard = quota.spec.at("hard").parts()
     found = any(key.startswith(_OF_GPUS) or key.endswith(_OF_DEVICES) for key, _ in hard.named)
     amounts = {kind: quota.spec.at("hard", kind.quota_key).number() for kind in ACCELERATORS}
@@ -37,17 +39,17 @@ def read_quota(quota: ResourceQuota) -> GpuQuotaBound:
 
 
 def is_of_some_pods(quota: ResourceQuota) -> bool:
-    """Whether it is, or may be, for some pods of its namespace alone."""
+    """Return whether the quota applies, or may apply, only to some pods of its namespace."""
     return not (quota.spec.at("scopes").absent and quota.spec.at("scopeSelector").absent)
 
 
 def gpu_quotas_of(namespace: str, inventory: Inventory) -> list[GpuQuotaBound]:
-    """Those that are in a namespace for certain."""
+    """Return the limits of the quotas that are certainly in the namespace."""
     return [read_quota(each) for each in _quotas_by_namespace(inventory).get(namespace, ())]
 
 
-def quotas_somewhere(inventory: Inventory) -> bool:
-    """Whether there are ResourceQuotas of which nobody knows yet in which namespace they are."""
+def has_unplaced_quotas(inventory: Inventory) -> bool:
+    """Return whether there are ResourceQuotas whose namespace is not known yet."""
     return UNKNOWN in _quotas_by_namespace(inventory)
 
 
@@ -66,7 +68,7 @@ def _quotas_by_namespace(inventory: Inventory) -> Mapping[object, list[ResourceQ
 def namespace_without_gpu_quota(judged: Namespace | LocalQueue, _: Parameters, inventory: Inventory) -> Outcome:  # noqa: PLR0911 -- a list of decisions, one a line
     """A namespace with GPU work but without a GPU quota.
 
-    A namespace that was given is judged itself; one that was not is judged at the first of its queues.
+    A namespace in the input is judged itself. One that is not in the input is judged at the first of its queues.
     """
     of_queue = isinstance(judged, LocalQueue)
     name = judged.namespace if of_queue else judged.name.text()
@@ -84,7 +86,7 @@ def namespace_without_gpu_quota(judged: Namespace | LocalQueue, _: Parameters, i
     bounded = any_of(quota.concerns_gpus for quota in gpu_quotas_of(name, inventory))
     if bounded is True:
         return PASSES
-    if UNKNOWN in (bounded, uses_gpus) or quotas_somewhere(inventory):
+    if UNKNOWN in (bounded, uses_gpus) or has_unplaced_quotas(inventory):
         return undecided(f"whether namespace {name} requests GPUs, or has a ResourceQuota for them, is not known yet")
     if not inventory.tells(ResourceQuota):
         return undecided(f"no ResourceQuota is in the input; one for namespace {name} may be elsewhere")
@@ -96,10 +98,10 @@ def namespace_without_gpu_quota(judged: Namespace | LocalQueue, _: Parameters, i
 
 
 def _quota_keys(namespace: str, inventory: Inventory) -> list[str]:
-    """The keys of quotas of the kinds that its queues lead to and its pods ask for; NVIDIA's where neither tells."""
+    """Return the quota keys of the kinds of GPUs that the namespace's queues give and its pods request. Default: NVIDIA's key."""
     pods = (each for each in inventory.of(PodSet) if not each.serve_nodes and each.space == namespace)
-    asked = {kind_of_resource(resource) for each in pods for resource in gpu_resources(each.pod)}
-    kinds = [kind for kind in ACCELERATORS if kind in asked or gives_gpus(namespace, inventory, (kind,)) is True]
+    requested = {kind_of_resource(resource) for each in pods for resource in gpu_resources(each.pod)}
+    kinds = [kind for kind in ACCELERATORS if kind in requested or gives_gpus(namespace, inventory, (kind,)) is True]
     return [kind.quota_key for kind in kinds or [NVIDIA]]
 
 
@@ -110,7 +112,7 @@ def _uses_gpus(namespace: str, inventory: Inventory) -> Tri:
 
 
 def _namespaces_of_gpu_pods(inventory: Inventory) -> dict[object, Tri]:
-    """Whether pods ask for GPUs, by namespace; those whose namespace is not known yet under UNKNOWN."""
+    """Return whether pods request GPUs, by namespace. Pods whose namespace is not known yet are under UNKNOWN."""
     found: dict[object, list[Tri]] = {}
     for each in inventory.of(PodSet):
         if not each.serve_nodes:
@@ -129,7 +131,7 @@ def _namespaces_of_gpu_pods(inventory: Inventory) -> dict[object, Tri]:
 def quota_below_queue_share(quota: ResourceQuota, _: Parameters, inventory: Inventory) -> Outcome:
     """A ResourceQuota that allows a team less than its queues give it.
 
-    What can be borrowed counts, up to what the other members of the cohort have and lend.
+    Includes quota that can be borrowed, up to what the other members of the cohort own and lend.
     """
     bounded, space = {kind: gpus for kind, gpus in read_quota(quota).gpus.items() if gpus is not None}, quota.namespace
     if not bounded or is_of_some_pods(quota):
@@ -185,7 +187,7 @@ UNCOUNTED_REMEDY = f"write {REQUESTS}{{resource}} instead"
 def quota_key_never_enforced(quota: ResourceQuota, _: Parameters) -> Outcome:
     """A ResourceQuota with a key that Kubernetes accepts but never enforces.
 
-    Extended resources are counted under `requests.` alone: their limits equal their requests.
+    Extended resources are counted only under `requests.`, because their limits equal their requests.
     """
     hard = quota.spec.at("hard").parts()
     for key, _value in hard.named:
@@ -222,17 +224,17 @@ GPU_KEY_REMEDY = "take {at} away"
 def gpu_key_in_limit_range(limits: LimitRange, _: Parameters) -> Outcome:
     """A LimitRange that sets GPU values.
 
-    Any section: a default hands GPUs out, and a maximum or minimum refuses every container that has none.
+    Fails for any section: a default gives every container GPUs, and a maximum or minimum refuses every container without them.
     """
     items = limits.spec.at("limits").parts()
-    hangs = not items.complete
+    undetermined = not items.complete
     for place, item in items.named:
         for section in SECTIONS:
             keys = item.at(section).parts()
-            hangs |= not keys.complete
+            undetermined |= not keys.complete
             for key, _value in keys.named:
                 if key.startswith(GPU_PREFIXES):
                     at = f'spec.limits[{place}].{section}["{key}"]'
                     effect = GIVES if section.startswith("default") else REFUSES
                     return fails(GPU_KEY.format(at=at, effect=effect), GPU_KEY_REMEDY.format(at=at), at)
-    return undecided("spec.limits is not fully known yet") if hangs else PASSES
+    return undecided("spec.limits is not fully known yet") if undetermined else PASSES

@@ -1,4 +1,4 @@
-"""Where checkpoints are kept, and claims of volumes."""
+"""Storage: checkpoint places and buckets, and claims of volumes."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -25,37 +25,36 @@ from flexspot.policies.judging import Parameter, Parameters, Rule
 from flexspot.policies.pods.selection import copies_of
 from flexspot.policies.values.field import UNKNOWN, Field, Tri, Unknown, any_of
 
-_GO_WITH_THE_POD = ("emptyDir", "ephemeral")
+_END_WITH_POD = ("emptyDir", "ephemeral")
 
 
-_GO_WITH_THE_NODE = ("hostPath",)
+_END_WITH_NODE = ("hostPath",)
 
 
 @dataclass(frozen=True)
 class Mount:
-    """One volume in one container. `volume` is the pod's entry of that name, absent where the pod's own list has none.
-
-    A StatefulSet's claim templates make volumes that no pod lists; those outlive pods.
-    """
+    """One volume mounted in one container."""
 
     path: Field
     name: str
     volume: Field
+    """The pod's volume of that name. Absent if the pod lists none, as for volumes of a StatefulSet's claim templates, which outlive pods.
+    """
 
     @property
     def ephemeral(self) -> str | Unknown:
-        """The sort of volume, such as emptyDir, where it ends with the pod or with the node; empty where it outlives both."""
+        """Sort of volume, such as emptyDir, if it ends with the pod or the node. Empty if it outlives both."""
         if not self.volume.known:
             return UNKNOWN
         sources = [key for key, _ in self.volume.parts().named if key != "name"]
-        # Kubernetes makes a volume of no sort an emptyDir.
+        # A volume without a sort is an emptyDir.
         if not self.volume.absent and not sources:
             return "emptyDir"
-        return next((each for each in sources if each in (*_GO_WITH_THE_POD, *_GO_WITH_THE_NODE)), "")
+        return next((each for each in sources if each in (*_END_WITH_POD, *_END_WITH_NODE)), "")
 
 
 def mounts_of(pod: Field, container: Field) -> Iterator[Mount]:
-    """The mounts of one container of `pod`."""
+    """Yield the mounts of one container of `pod`."""
     listed = pod.at("volumes")
     volumes = {each.at("name").text(): each for each in listed.parts().fields}
     for mount in container.at("volumeMounts").parts().fields:
@@ -65,7 +64,7 @@ def mounts_of(pod: Field, container: Field) -> Iterator[Mount]:
 
 
 def claims_of(pod: Field) -> Iterator[tuple[str, Field]]:
-    """Place and name of every claim among a pod's volumes."""
+    """Yield field path and name of every claim among a pod's volumes."""
     for place, volume in pod.at("volumes").parts().named:
         claim = volume.at("persistentVolumeClaim")
         if not claim.absent:
@@ -86,17 +85,19 @@ IN_VOLUME = "volume {volume}, of the sort {sort}, which ends with the {end}"
 
 @dataclass(frozen=True)
 class CheckpointPlace:
-    """`described` names the place without quoting a value that may be a secret. `ends_with` is empty where it outlives pod and node."""
+    """A place where a container writes checkpoints."""
 
     described: str
+    """Text for messages. Does not quote values that may be secret."""
     ends_with: str | Unknown
+    """Storage whose end deletes the checkpoints, in words. Empty if they outlive pod and node."""
     at: str
 
 
 def checkpoint_places(pods: PodSet, words: tuple[str, ...], names: tuple[str, ...]) -> Iterator[CheckpointPlace]:
-    """Mounts of which a part of the path holds one of `words`, and the paths that an argument or a variable of `names` gives.
+    """Yield mounts whose path contains one of `words`, and paths given by an argument or a variable in `names`.
 
-    What is no absolute path, such as the URL of a bucket, or names a file, is passed over.
+    Skips values that are not absolute paths, such as bucket URLs, and paths of files.
     """
     spelled = _spelled(names)
     for name, container in pods.containers:
@@ -110,7 +111,7 @@ def checkpoint_places(pods: PodSet, words: tuple[str, ...], names: tuple[str, ..
         for given, path in _named_paths(container):
             if _plain(given) in spelled and path.startswith("/") and not PurePosixPath(path).suffix:
                 yield CheckpointPlace(
-                    NAMED.format(where=pods.where, name=given, container=name), _at(path, mounts), f"{pods.where}.containers"
+                    NAMED.format(where=pods.where, name=given, container=name), _lost_with(path, mounts), f"{pods.where}.containers"
                 )
 
 
@@ -121,13 +122,15 @@ def _spelled(names: tuple[str, ...]) -> frozenset[str]:
 
 @lru_cache(maxsize=4096)
 def _plain(name: str) -> str:
-    """A name without dashes, dots before it, and case, so that --trainer.checkpoint_dir and CHECKPOINT_DIR are one."""
+    """Return a name without prefix, dashes and case, so that --trainer.checkpoint_dir and CHECKPOINT_DIR are equal."""
     return re.sub(r"[-_]", "", name.rpartition(".")[2]).lower()
 
 
 def _named_paths(container: Field) -> Iterator[tuple[str, str]]:
-    """The arguments and variables that have a value, each with its name."""
-    arguments = [word for field in ("command", "args") for each in container.at(field).parts().fields for word in _words(each.text())]
+    """Yield name and value of the arguments and variables that have a value."""
+    arguments = [
+        word for field in ("command", "args") for each in container.at(field).parts().fields for word in _script_words(each.text())
+    ]
     for each, following in zip_longest(arguments, arguments[1:], fillvalue=""):
         if isinstance(each, str) and each.startswith("-"):
             name, equals, value = each.partition("=")
@@ -146,18 +149,18 @@ _QUOTES: Final = str.maketrans("", "", "'\"\\")
 
 
 _BETWEEN: Final = re.compile(r"[\s;|&]+")
-"""Of what a shell is given: quotes fall away, and a backslash at a line's end joins lines."""
+"""Separators of a script's words. Quotes are removed first, and a backslash at a line's end joins lines."""
 
 
-def _words(argument: str | Unknown | None) -> list[str | Unknown | None]:
-    """An argument, or the words of one that is a script with arguments in it, as after `sh -c`."""
+def _script_words(argument: str | Unknown | None) -> list[str | Unknown | None]:
+    """Return the words of an argument that is a script, such as one after `sh -c`, or the argument alone."""
     if isinstance(argument, str) and _SCRIPT.search(argument):
         return list(_BETWEEN.split(argument.translate(_QUOTES)))
     return [argument]
 
 
-def _at(path: str, mounts: Iterable[Mount]) -> str | Unknown:
-    """What a path ends with: of the mounts above it the nearest decides, and without one the container's own file system."""
+def _lost_with(path: str, mounts: Iterable[Mount]) -> str | Unknown:
+    """Return the storage that a path is lost with: that of the nearest mount above it, or the container's own file system."""
     paths = [(each.path.text(), each) for each in mounts]
     above = [(where, each) for where, each in paths if isinstance(where, str) and PurePosixPath(path).is_relative_to(where)]
     if above:
@@ -175,7 +178,7 @@ def _ends_with(mount: Mount) -> str | Unknown:
 _ZONE = re.compile(r"(?P<region>[a-z]+-[a-z]+\d+)-[a-z]")
 
 
-# Locations of Cloud Storage with several regions, and how the names of these begin. NAM4 is two regions of America, EUR4 of Europe.
+# Multi-region locations of Cloud Storage and the prefixes of their regions. NAM4 is two regions in America, EUR4 in Europe.
 _CONTINENTS = (("us", "us-"), ("nam", ("us-", "northamerica-")), ("eu", "europe-"), ("asia", "asia-"))
 
 
@@ -183,7 +186,7 @@ _SEVERAL_REGIONS = re.compile(r"us|eu|asia|(?:nam|eur|asia)\d+")
 
 
 def region_of_cluster(cluster: ClusterView, inventory: Inventory) -> str | Unknown | None:
-    """The region; None where nothing that was given says it."""
+    """Return the region of a cluster. None if the input does not contain it."""
     if isinstance(cluster, GkeClusterView):
         location = cluster.fields.at("location").text()
         zone = _ZONE.fullmatch(location) if isinstance(location, str) else None
@@ -192,7 +195,7 @@ def region_of_cluster(cluster: ClusterView, inventory: Inventory) -> str | Unkno
 
 
 def _aws_region(resource: Bucket | ClusterView, inventory: Inventory) -> str | Unknown | None:
-    """A resource's own region, or that of the one provider; with several, nobody says which makes the resource."""
+    """Return a resource's own region, or that of the only provider. None with several providers: the resource may belong to any of them."""
     own = resource.fields.at("region")
     if not own.absent:
         return own.text()
@@ -201,12 +204,12 @@ def _aws_region(resource: Bucket | ClusterView, inventory: Inventory) -> str | U
 
 
 def region_of_bucket(bucket: Bucket, inventory: Inventory) -> str | Unknown | None:
-    """The region or the location, as it is written; None where nothing that was given says it."""
+    """Return the region or location of a bucket, as written. None if the input does not contain it."""
     return bucket.fields.at("location").text() if isinstance(bucket, GcsBucketView) else _aws_region(bucket, inventory)
 
 
 def is_near(bucket: Bucket, cluster: ClusterView, inventory: Inventory) -> Tri | None:
-    """Whether a bucket has its data in the region of a cluster; None where nothing says in which region one of them is."""
+    """Return whether a bucket stores its data in the region of a cluster. None if the input lacks the region of either."""
     region = region_of_cluster(cluster, inventory)
     chosen = bucket.fields.at("customPlacementConfig", "dataLocations").parts().fields
     places = [each.text() for each in chosen] or [region_of_bucket(bucket, inventory)]
@@ -216,7 +219,7 @@ def is_near(bucket: Bucket, cluster: ClusterView, inventory: Inventory) -> Tri |
 
 
 def _covers(location: str, region: str) -> bool:
-    """Whether a location of Cloud Storage, in small letters, is the region, or several of which it may be one."""
+    """Return whether a location of Cloud Storage, in lower case, is the region or may include it."""
     if not _SEVERAL_REGIONS.fullmatch(location):
         return location == region
     return any(location.startswith(name) and region.startswith(begins) for name, begins in _CONTINENTS)
@@ -234,7 +237,7 @@ def _covers(location: str, region: str) -> bool:
 def checkpoint_bucket_in_other_region(bucket: GcsBucketView | S3BucketView, parameters: Parameters, inventory: Inventory) -> Outcome:
     """A checkpoint bucket in a different region from the cluster that writes to it.
 
-    One cluster in the bucket's region is enough: which of several writes to it, nobody says.
+    Passes if any cluster is in the bucket's region, because the input does not say which cluster writes to it.
     """
     purpose = _is_for_checkpoints(bucket, parameters.texts("name-parts"))
     if purpose is False:
@@ -257,10 +260,10 @@ def checkpoint_bucket_in_other_region(bucket: GcsBucketView | S3BucketView, para
 
 
 def _is_for_checkpoints(bucket: Bucket, parts: tuple[str, ...]) -> Tri:
-    """By its name in the program or in the cloud, or by a label or a tag."""
-    said = [bucket.fields.at(name) for name in ("name", "bucket")]
-    said += [each for name in ("labels", "tags") for each in bucket.fields.at(name).parts().fields]
-    texts = [bucket.identity.name, *(each.text() for each in said if not each.absent)]
+    """Return whether the bucket's name in the program or the cloud, a label or a tag contains one of `parts`."""
+    fields = [bucket.fields.at(name) for name in ("name", "bucket")]
+    fields += [each for name in ("labels", "tags") for each in bucket.fields.at(name).parts().fields]
+    texts = [bucket.identity.name, *(each.text() for each in fields if not each.absent)]
     return any_of(UNKNOWN if text is UNKNOWN else any(part in str(text).lower() for part in parts) for text in texts)
 
 
@@ -286,7 +289,7 @@ LOST = "{place} is {ends}"
                 "ckpt-dir",
                 "ckpt-path",
                 "save-checkpoint-dir",
-                # Of Transformers' Trainer, and of Megatron-LM.
+                # Transformers' Trainer and Megatron-LM.
                 "output-dir",
                 "save",
             ),
@@ -298,7 +301,7 @@ LOST = "{place} is {ends}"
 def checkpoint_on_ephemeral_volume(pods: PodSet, parameters: Parameters) -> Outcome:
     """A GPU job whose checkpoints are stored where they are lost with the pod or its node.
 
-    Judged are mounts whose path says checkpoint, and absolute paths that an argument or a variable of such a name gives.
+    Judges mounts whose path contains a checkpoint word, and absolute paths given by arguments or variables for checkpoints.
     """
     if pods.kind not in parameters.texts("kinds"):
         return NOT_APPLICABLE
@@ -328,7 +331,7 @@ _OF_ONE_NODE = {"ReadWriteOnce", "ReadWriteOncePod"}
 def shared_read_write_once_volume(pods: PodSet, _: Parameters, inventory: Inventory) -> Outcome:
     """Several pods at the same time on a claim that can be attached to only one node.
 
-    Pods that must share a node anyway, by name or by affinity, may share its volume; ReadWriteOncePod takes one pod even there.
+    Pods that must share a node, by name or by affinity, may share its volume. ReadWriteOncePod allows a single pod even then.
     """
     claims = list(claims_of(pods.pod))
     if not claims:
@@ -336,26 +339,26 @@ def shared_read_write_once_volume(pods: PodSet, _: Parameters, inventory: Invent
     copies = copies_of(pods)
     if copies is not UNKNOWN and copies <= 1:
         return NOT_APPLICABLE
-    hangs = False
+    undetermined = False
     for at, claim in claims:
         modes = _modes(claim, pods, inventory)
-        hangs |= modes is UNKNOWN
+        undetermined |= modes is UNKNOWN
         if modes is UNKNOWN or not modes <= _OF_ONE_NODE or (modes != {"ReadWriteOncePod"} and _together(pods) is not False):
             continue
         if copies is UNKNOWN:
-            hangs = True
+            undetermined = True
             continue
         written = " and ".join(sorted(modes))
         return fails(
             f"{pods.where}.{at} is claim {claim.text()}, which is {written}, but {copies} pods mount it at once", at=f"{pods.where}.{at}"
         )
-    if hangs:
+    if undetermined:
         return undecided(f"{pods.where}: a claim that it mounts is not in the input, or its access modes are not known yet")
     return PASSES
 
 
 def _modes(claim: Field, pods: PodSet, inventory: Inventory) -> set[str] | Unknown:
-    """The access modes of the claim of this name in the pods' namespace."""
+    """Return the access modes of the claim with this name in the pods' namespace. UNKNOWN if it is not in the input."""
     if UNKNOWN in (claim.text(), pods.space):
         return UNKNOWN
     found = [each for each in named(PersistentVolumeClaim, claim.text(), inventory) if each.namespace == pods.space]
@@ -367,7 +370,7 @@ def _modes(claim: Field, pods: PodSet, inventory: Inventory) -> set[str] | Unkno
 
 
 def _together(pods: PodSet) -> Tri:
-    """Whether all its pods are put on one node."""
+    """Return whether all pods of the set run on the same node."""
     near = pods.pod.at("affinity", "podAffinity", "requiredDuringSchedulingIgnoredDuringExecution").parts()
     named = not (pods.pod.at("nodeName").absent and pods.pod.at("nodeSelector", HOSTNAME_LABEL).absent)
     return any_of([named, near.any(lambda each: each.at("topologyKey").equals(HOSTNAME_LABEL))])

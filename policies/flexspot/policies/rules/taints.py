@@ -1,4 +1,4 @@
-"""Taints of GPU pools, and tolerations of the work on them."""
+"""Taints of GPU pools, and tolerations of the pods that use them."""
 
 from collections.abc import Iterable, Iterator
 
@@ -31,37 +31,37 @@ from flexspot.policies.values.finding import listed
 def gpu_pool_without_taint(pool: GpuPool, parameters: Parameters) -> Outcome:
     """A GPU pool on which any pod can be scheduled.
 
-    One of the wanted keys, with any value, or a taint of the pool's own that says by its words that it is for GPUs; and an effect that
-    keeps pods away: PreferNoSchedule does not.
+    Passes with a taint on one of the required keys, or with another taint whose key or value contains one of the words. Its effect must
+    keep pods away, which PreferNoSchedule does not.
     """
-    # A taint of another kind's keeps nobody off who asks for that: the API server gives those pods its toleration.
-    asked = parameters.texts("taint-keys")
-    keys = tuple(key for key in asked if key not in RESOURCES or key in pool.resources) or pool.resources
+    # A taint for another kind of device does not count: the API server adds its toleration to pods that request that device.
+    configured = parameters.texts("taint-keys")
+    keys = tuple(key for key in configured if key not in RESOURCES or key in pool.resources) or pool.resources
 
     others = tuple(key for key in RESOURCES if key not in keys)
     words = parameters.texts("taint-words")
 
     def keeps_away(taint: Field) -> Tri:
-        told = any_of([taint.at("key").equals(*keys), all_of([negated(taint.at("key").equals(*others)), _says(taint, words)])])
-        # NoSchedule is Kubernetes' and Karpenter's spelling, NO_SCHEDULE that of both clouds.
-        return all_of([told, taint.at("effect").equals(*KEEPS_AWAY)])
+        for_gpus = any_of([taint.at("key").equals(*keys), all_of([negated(taint.at("key").equals(*others)), _contains_word(taint, words)])])
+        # Kubernetes and Karpenter write NoSchedule, both clouds NO_SCHEDULE.
+        return all_of([for_gpus, taint.at("effect").equals(*KEEPS_AWAY)])
 
     tainted = pool.taints.any(keeps_away)
     wanted = " or ".join(keys)
     if tainted is UNKNOWN:
         return undecided(f"whether {pool.taints_field} has a taint on {wanted} is not known yet")
-    # What GKE adds is a taint on the key of what pods ask for, and on none beside.
+    # GKE adds a taint only on the key of the resource that pods request.
     if tainted or (pool.tainted_by_cloud is True and any(key in keys for key in pool.resources)):
         return PASSES
-    besides = f"; {pool.tainted_by}" if pool.tainted_by else ""
+    source = f"; {pool.tainted_by}" if pool.tainted_by else ""
     return fails(
-        f"it creates GPU nodes (by {pool.evidence}), but {pool.taints_field} has no taint on {wanted} that keeps other pods off{besides}",
+        f"it creates GPU nodes (by {pool.evidence}), but {pool.taints_field} has no taint on {wanted} that keeps other pods off{source}",
         f"add {{key: {keys[0]}, value: present, effect: {pool.effect_spelling}}} to {pool.taints_field}",
     )
 
 
-def _says(taint: Field, words: tuple[str, ...]) -> Tri:
-    """Whether a word stands in the taint's key or value, such as in gpu=true, sku=gpu and dedicated=gpu-training."""
+def _contains_word(taint: Field, words: tuple[str, ...]) -> Tri:
+    """Return whether the taint's key or value contains a word, as in gpu=true, sku=gpu and dedicated=gpu-training."""
     texts = (taint.at("key").text(), taint.at("value").text())
     if any(word in text.lower() for text in texts if isinstance(text, str) for word in words):
         return True
@@ -78,16 +78,16 @@ def _says(taint: Field, words: tuple[str, ...]) -> Tri:
 def spot_pool_without_taint(pool: GpuPool, _: Parameters) -> Outcome:
     """Spot GPUs on which work that did not choose Spot can be scheduled.
 
-    Any taint but that on GPUs serves: the clouds add its toleration to every pod that asks for them by themselves.
+    Any taint except the one on GPUs is enough. The clouds add the toleration of that one to every pod that requests GPUs.
     """
     if pool.spot is False:
         return NOT_APPLICABLE
 
-    def tells_apart(taint: Field) -> Tri:
+    def rejects_others(taint: Field) -> Tri:
         keeps_away = taint.at("effect").equals(*KEEPS_AWAY)
         return all_of([negated(taint.at("key").equals(*RESOURCES)), keeps_away])
 
-    answer = pool.taints.any(tells_apart)
+    answer = pool.taints.any(rejects_others)
     if answer is True:
         return PASSES
     if pool.spot is UNKNOWN or answer is UNKNOWN:
@@ -114,7 +114,7 @@ def spot_pool_without_taint(pool: GpuPool, _: Parameters) -> Outcome:
 def missing_toleration(pods: PodSet, _: Parameters, inventory: Inventory) -> Outcome:  # noqa: PLR0911 -- a list of decisions, one a line
     """GPU pods that do not tolerate the taints of any pool that they select.
 
-    Fails where pools fit what the pods select, and the taints of each keep them away in every scheduling option.
+    Fails if pools match the pods' selectors and the taints of each pool reject the pods in every scheduling option.
     """
     if pods.not_gpu_work:
         return NOT_APPLICABLE
@@ -167,7 +167,8 @@ def missing_toleration(pods: PodSet, _: Parameters, inventory: Inventory) -> Out
 def dead_toleration(pods: PodSet, parameters: Parameters, inventory: Inventory) -> Outcome:
     """A toleration for a taint that is on none of the pools where the GPU pods may run.
 
-    Taints of the pools that suit its selectors, those included that keep it away; what clouds and controllers put on is left out.
+    Considers the taints of all pools that match the pods' selectors, even if a taint rejects the pods. Taints that clouds and controllers
+    set are excluded.
     """
     if pods.not_gpu_work:
         return NOT_APPLICABLE
@@ -182,7 +183,7 @@ def dead_toleration(pods: PodSet, parameters: Parameters, inventory: Inventory) 
     found = pool_matches(pods, inventory)
     if not found or inventory.of(Autopilot) or any(may_be_provisioned(option, inventory) for option in options):
         return NOT_APPLICABLE
-    pools, taints = inventory.once("taints of pool matches", id(found), lambda: _met_on(found, inventory))
+    pools, taints = inventory.once("taints of pool matches", id(found), lambda: _taints_on(found, inventory))
     for place, each in own:
         if _meets(each, taints) is False and all(pool.taints.complete for pool in pools):
             key, at = each.at("key").text(), f"{pods.where}.tolerations[{place}]"
@@ -193,11 +194,11 @@ def dead_toleration(pods: PodSet, parameters: Parameters, inventory: Inventory) 
     return PASSES if met else undecided(f"{pods.where}: the taints of its pools, or its tolerations, are not known yet")
 
 
-def _met_on(found: list[PoolMatch], inventory: Inventory) -> tuple[list[GpuPool], list[Field]]:
-    """The pools, each once, and the taints that their nodes may have."""
+def _taints_on(found: list[PoolMatch], inventory: Inventory) -> tuple[list[GpuPool], list[Field]]:
+    """Return the matching pools without duplicates, and the taints that their nodes may have."""
     pools = list({id(each.pool): each.pool for each in found}.values())
     written = [each for pool in pools for each in pool.taints.fields]
-    return pools, [*written, *inventory.once("taints of classes", None, lambda: _distinct(_of_classes(inventory)))]
+    return pools, [*written, *inventory.once("taints of classes", None, lambda: _distinct(_other_taints(inventory)))]
 
 
 def _distinct(taints: Iterable[Field]) -> list[Field]:
@@ -209,7 +210,7 @@ def _listed(pools: Iterable[GpuPool]) -> str:
 
 
 def _from_elsewhere(key: str | Unknown | None, others: tuple[str, ...]) -> bool:
-    """Whether its taint comes from no pool. A toleration without a key is of every taint."""
+    """Return whether a cloud or controller sets the tolerated taint, not a pool. A toleration without a key tolerates every taint."""
     return key is None or (key is not UNKNOWN and key.startswith(others))
 
 
@@ -217,8 +218,8 @@ def _meets(toleration: Field, taints: Iterable[Field]) -> Tri:
     return any_of(tolerates(toleration, taint) for taint in taints)
 
 
-def _of_classes(inventory: Inventory) -> Iterator[Field]:
-    """What Karpenter puts on a node until it is ready, and what a compute class puts on the nodes that it makes."""
+def _other_taints(inventory: Inventory) -> Iterator[Field]:
+    """Yield the startup taints of Karpenter's nodes, and the taints that compute classes set on the nodes they create."""
     for pool in inventory.of(KarpenterNodePool):
         yield from pool.spec.at("template", "spec", "startupTaints").parts().fields
     for each in inventory.of(ComputeClassView):
@@ -250,7 +251,7 @@ def _of_classes(inventory: Inventory) -> Iterator[Field]:
 def toleration_without_selector(pods: PodSet, parameters: Parameters, inventory: Inventory) -> Outcome:  # noqa: PLR0911 -- a list of decisions, one a line
     """GPU pods that tolerate the taint of cheaper capacity but do not select that capacity.
 
-    A selector or an affinity on a label that may tell capacity leads them; so does a run in which every pool has such a taint.
+    Passes if a selector or an affinity uses a label of capacity, or if every pool in the input has such a taint.
     """
     if pods.not_gpu_work:
         return NOT_APPLICABLE
