@@ -35,14 +35,14 @@ def refusal(register: Register) -> Refusal:
     """Return a component's refusal of its arguments, raised under its own name before it registers anything."""
 
     def run(component: Any, name: str, args: Any) -> str:
-        said: list[str] = []
+        messages: list[str] = []
 
         def declare() -> None:
             with pytest.raises(ValueError, match=rf"\b{component.__name__} {name}\b") as error:
                 component(name, args)
-            said.append(str(error.value))
+            messages.append(str(error.value))
 
         assert register(declare).resources == []
-        return said[0]
+        return messages[0]
 
     return run

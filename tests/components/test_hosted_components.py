@@ -1,4 +1,4 @@
-"""Every component made from inputs as programs in other languages send them is the one that a Python program makes."""
+"""A component that is constructed from another language's inputs is the same as in a Python program."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ class _Monitor(Preview):
 
 
 def made(make: Callable[[], object]) -> tuple[dict[str, Declared], list[str]]:
-    """Return what a program declares and reads."""
+    """Return the resources that a program declares and reads."""
     found = under_mocks("test", make, _Monitor())
     for each in found.made.values():
         if each.type.startswith(COMPONENTS):
-            # A component's own inputs are only recorded; what is not given is null there or absent.
+            # A component's own inputs are only recorded. A missing one is null or absent.
             each.inputs = without_nulls(each.inputs)
     return found.made, found.read
 
@@ -55,10 +55,10 @@ def constructed(component: str, name: str, inputs: dict[str, Any]) -> tuple[dict
 
 
 def refusal(component: str, inputs: dict[str, Any]) -> dict[str, str]:
-    """What is told of each input, by its path; by nothing of the component as a whole."""
+    """Return the reasons for refusing each input, by its path. The path of the component as a whole is empty."""
     with pytest.raises(InputPropertiesError) as refused:
         constructed(component, "it", inputs)
-    # At None, the SDK's server itself fails.
+    # With None, the SDK's server itself fails.
     assert refused.value.errors is not None
     return {each["property_path"]: each["reason"] for each in refused.value.errors} or {"": refused.value.message}
 
@@ -69,9 +69,9 @@ def test_every_component_is_constructed_here() -> None:
 
 @pytest.mark.parametrize("component", hosted(), ids=lambda each: each.__name__)
 def test_it_is_the_same_from_the_wire_as_from_python(component: Any) -> None:
-    """Whole numbers come as floats, what is optional does not come at all, names are the schema's.
+    """Whole numbers arrive as floats, optional inputs may be absent, and names are the schema's.
 
-    A child has its component for a parent, from which it has its provider, and begins with its name.
+    A child has its component as parent, from which it has its provider, and its name begins with the component's.
     """
     for name, args in calls_of_all()[component.__name__].items():
         there, read = made(lambda args=args, name=name: component(name, args))
@@ -86,7 +86,7 @@ def test_it_is_the_same_from_the_wire_as_from_python(component: Any) -> None:
 
 @pytest.mark.parametrize("component", hosted(), ids=lambda each: each.__name__)
 def test_each_optional_argument_can_be_omitted_alone_and_with_all_others(component: Any) -> None:
-    """A component that needs it with the rest says so; it does not look for what may not be there."""
+    """A component that needs it because of other arguments refuses the inputs. It does not fail on a missing key."""
     kind = component.__init__.__annotations__["args"]
     args = max(calls_of_all()[component.__name__].values(), key=lambda each: len(str(each)))
     optional: set[str] = set()
@@ -109,15 +109,15 @@ REQUIRED = {
 
 @pytest.mark.parametrize("component,required", REQUIRED.items(), ids=REQUIRED)
 def test_without_its_inputs_each_required_one_is_named_and_nothing_is_registered(component: str, required: list[str]) -> None:
-    told = refusal(component, {})
+    reasons = refusal(component, {})
 
-    assert sorted(told) == required
-    assert all(reason.startswith("is missing; give ") for reason in told.values())
+    assert sorted(reasons) == required
+    assert all(reason.startswith("is missing; give ") for reason in reasons.values())
 
 
 @functools.cache
 def pool() -> dict[str, Any]:
-    """A pool as it comes over the wire."""
+    """Return a pool's inputs as they arrive over the wire."""
     return on_the_wire("GpuNodePool", next(iter(calls_of_stacks()["GpuNodePool"].values())))
 
 
@@ -144,10 +144,10 @@ def pool() -> dict[str, Any]:
     ],
 )
 def test_an_input_that_cannot_be_used_is_refused_by_its_path_with_what_it_must_be(change: dict[str, Any], path: str, reason: str) -> None:
-    told = refusal("GpuNodePool", pool() | change)
+    reasons = refusal("GpuNodePool", pool() | change)
 
-    assert list(told) == [path]
-    assert told[path].startswith(reason)
+    assert list(reasons) == [path]
+    assert reasons[path].startswith(reason)
 
 
 def test_all_problems_of_a_hosted_component_are_reported_at_once() -> None:
@@ -155,24 +155,24 @@ def test_all_problems_of_a_hosted_component_are_reported_at_once() -> None:
 
 
 def test_a_components_refusal_is_one_line_with_the_programs_own_names_and_no_place_in_python() -> None:
-    told = refusal("GpuNodePool", pool() | {"maxNodes": 0.0})[""]
+    reasons = refusal("GpuNodePool", pool() | {"maxNodes": 0.0})[""]
 
-    assert told.startswith("gpu-pool-without-limit: GpuNodePool it has ")
-    assert "max_nodes" not in told
-    assert "maxNodes" in told
-    assert "\n" not in told
-    assert ".py" not in told
+    assert reasons.startswith("gpu-pool-without-limit: GpuNodePool it has ")
+    assert "max_nodes" not in reasons
+    assert "maxNodes" in reasons
+    assert "\n" not in reasons
+    assert ".py" not in reasons
 
 
 @pytest.mark.parametrize("of", ["resources", "types"])
 def test_everything_in_the_schema_is_described_in_words_for_any_language(of: str) -> None:
-    """Nor is a description a block of code to an editor."""
+    """No description is a block of code in an editor."""
     python = re.compile(r"Raises\s+\w*Error|Default: (?:None|True|False)\b|^ {4}", re.MULTILINE)
     for token, each in host().described_schema[of].items():
         fields = each.get("inputProperties" if of == "resources" else "properties", {})
         own = {re.sub(r"[A-Z]", lambda found: f"_{found[0].lower()}", name) for name in fields}
-        for where, said in {token: each, **{f"{token}.{name}": field for name, field in fields.items()}}.items():
-            text = said.get("description", "")
+        for where, described in {token: each, **{f"{token}.{name}": field for name, field in fields.items()}}.items():
+            text = described.get("description", "")
             assert text, where
             assert python.search(text) is None, where
             assert set(re.findall(r"\w+_\w+", text)) & own == set(), where

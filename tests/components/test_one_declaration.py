@@ -1,4 +1,4 @@
-"""What a setting and a component's argument have in common is declared once, in the settings; arguments say of themselves what holds."""
+"""Options that settings and component arguments share are declared once, in the settings, and docstrings have the right defaults."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def of_settings(module: ModuleType, arguments: str) -> type[DescribedRecord] | None:
-    """The settings that arguments have in common with stacks: GkeNodeOptions for GkeNodeOptionsArgs."""
+    """Return the settings with the same options as some arguments, such as GkeNodeOptions for GkeNodeOptionsArgs."""
     found: object = vars(module).get(arguments.removesuffix("Args"))
     if not isinstance(found, type) or not issubclass(found, DescribedRecord):
         return None
@@ -41,7 +41,7 @@ def test_arguments_are_exactly_those_that_settings_declare(arguments: type[Any],
 
 
 def documented_defaults() -> list[tuple[str, str, str, object]]:
-    """Module, argument, the default that its docstring gives as a number or a word, and the default itself."""
+    """Return the module, the argument, the default in its docstring if it is a number or a word, and the actual default."""
     found: list[tuple[str, str, str, object]] = []
     for info in pkgutil.walk_packages(components.__path__, "flexspot.components."):
         module = importlib.import_module(info.name)
@@ -52,15 +52,15 @@ def documented_defaults() -> list[tuple[str, str, str, object]]:
             defaults |= {name: default_of(kind, name) for name in kind.__optional_keys__ if node.decorator_list}
             for declared, below in pairwise(node.body):
                 if isinstance(declared, ast.AnnAssign) and isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant):
-                    said = re.search(r"Default: ([\w.,/-]+?)\.(?:\s|$)", str(below.value.value))
+                    documented = re.search(r"Default: ([\w.,/-]+?)\.(?:\s|$)", str(below.value.value))
                     name = ast.unparse(declared.target)
-                    if said and name in defaults:
-                        found.append((info.name, name, said[1], defaults[name]))
+                    if documented and name in defaults:
+                        found.append((info.name, name, documented[1], defaults[name]))
     return found
 
 
 def as_written(value: object) -> set[str]:
-    """The words in which a docstring may give a default."""
+    """Return the words by which a docstring may give a default."""
     if value is None or value in ([], (), {}):
         return {"none", "all"}
     number = {f"{value:,}", str(value)} if isinstance(value, int) else {str(value)}
@@ -71,7 +71,11 @@ def test_the_docstring_of_an_argument_has_its_default() -> None:
     found = documented_defaults()
 
     assert len(found) > 25
-    wrong = [f"{module}.{name}: says {said}, is {value!r}" for module, name, said, value in found if said.lower() not in as_written(value)]
+    wrong = [
+        f"{module}.{name}: says {documented}, is {value!r}"
+        for module, name, documented, value in found
+        if documented.lower() not in as_written(value)
+    ]
     assert wrong == []
 
 

@@ -1,4 +1,4 @@
-"""Arguments of EksCluster for its tests, and what EKS would answer."""
+"""Arguments of EksCluster for its tests, and a stand-in for EKS."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TAGS = {"environment": "prod", "owner": "ml-platform"}
 
 
 class Cloud(pulumi.runtime.Mocks):
-    """Answers what AWS adds to a cluster, to roles, keys and launch templates."""
+    """Answers with the values that AWS adds to a cluster, to roles, keys and launch templates."""
 
     def new_resource(self, args: pulumi.runtime.MockResourceArgs) -> tuple[str | None, dict[Any, Any]]:
         inputs: dict[str, Any] = dict(args.inputs)
@@ -43,7 +43,7 @@ class Cloud(pulumi.runtime.Mocks):
 
 
 class Nothing(Cloud):
-    """Answers with inputs alone, as in the preview of a new cluster, or of a change to one that has an `identity`."""
+    """Answers with inputs only, as in the preview of a new cluster, or of a change to one that has an `identity`."""
 
     identity: str | None = None
 
@@ -52,7 +52,7 @@ class Nothing(Cloud):
 
 
 def args(**changes: Any) -> EksClusterArgs:
-    # pyrefly: ignore[bad-return] -- what is wrong on purpose, too
+    # pyrefly: ignore[bad-return] -- some arguments are invalid on purpose
     return {
         "cluster": "prod",
         "account": ACCOUNT,
@@ -68,5 +68,5 @@ def args(**changes: Any) -> EksClusterArgs:
 
 
 def cluster_outputs(**changes: Any) -> dict[str, Any]:
-    """The component's outputs, as EKS would make them, and which of them are secret."""
+    """Return the component's outputs, as EKS would produce them, and the names of those that are secret."""
     return outputs_of(Cloud(), lambda: EksCluster("eks", args(**changes)))

@@ -12,7 +12,7 @@ TAGS = {"environment": "prod", "owner": "ml-platform"}
 
 
 def network_args(**changes: Any) -> EksNetworkArgs:
-    # pyrefly: ignore[bad-return] -- what is wrong on purpose, too
+    # pyrefly: ignore[bad-return] -- some arguments are invalid on purpose
     return {
         "cluster": "prod",
         "region": "us-east-1",

@@ -1,4 +1,4 @@
-"""AutoNodeIdentity, AutoNodeClass, AutoSystemPool and AutoAddons: what a cluster in Auto Mode has of nodes, and what is refused."""
+"""AutoNodeIdentity, AutoNodeClass, AutoSystemPool and AutoAddons: nodes and add-ons of a cluster in Auto Mode, and invalid arguments."""
 
 from __future__ import annotations
 

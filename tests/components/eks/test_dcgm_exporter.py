@@ -1,4 +1,4 @@
-"""DcgmExporter: on every node with NVIDIA GPUs, found by whichever Prometheus there is."""
+"""DcgmExporter: pods on every node with NVIDIA GPUs, and discovery by each kind of Prometheus."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CHART_VALUES = yaml.safe_load(
     affinity: {}
     """
 )
-"""What can be said to NVIDIA's chart of what is said here: deployment/values.yaml of NVIDIA/dcgm-exporter at 9190a38."""
+"""Values of NVIDIA's chart that this component sets: deployment/values.yaml of NVIDIA/dcgm-exporter at 9190a38."""
 
 
 def args(**changes: Any) -> DcgmExporterArgs:
@@ -55,7 +55,7 @@ def test_it_runs_on_every_node_with_nvidia_gpus_and_prometheus_finds_it_by_annot
     assert label == {"key": "karpenter.k8s.aws/instance-gpu-manufacturer", "operator": "In", "values": ["nvidia"]}
     assert values["securityContext"]["capabilities"] == {"add": ["SYS_ADMIN"]}
     assert values["resources"]["requests"].keys() == {"cpu", "memory"}
-    # More than an exporter of eight GPUs was seen to have.
+    # More than the observed memory of an exporter of eight GPUs.
     assert values["resources"]["limits"]["memory"] == "1Gi"
     assert values["service"]["annotations"] == {"prometheus.io/scrape": "true", "prometheus.io/port": "9400"}
     assert values["serviceMonitor"] == {"enabled": False}

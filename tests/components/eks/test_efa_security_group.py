@@ -1,4 +1,4 @@
-"""EfaSecurityGroup: nodes with EFA let each other in and out, and the VPC decides where."""
+"""EfaSecurityGroup: nodes with EFA admit each other, in the given VPC."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def args(**changes: Any) -> EfaSecurityGroupArgs:
-    # pyrefly: ignore[bad-return] -- what is wrong on purpose, too
+    # pyrefly: ignore[bad-return] -- some arguments are invalid on purpose
     return {"cluster": "platform", "vpc_id": "vpc-0a1b2c3d4e5f60718", "tags": {"owner": "ann"}} | changes
 
 

@@ -1,4 +1,4 @@
-"""EKS's add-ons: in which order they come, what they may do, and that taints keep none of them away."""
+"""EKS's add-ons: their order, their permissions and their tolerations."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CRITICAL = [{"key": "CriticalAddonsOnly", "operator": "Exists"}]
 
 @pytest.fixture
 def addons_of(register: Register) -> Callable[..., dict[str, dict[str, Any]]]:
-    """The inputs of the add-ons, by name, with some arguments changed."""
+    """Return the inputs of the add-ons, by name, with some arguments changed."""
 
     def run(**changes: Any) -> dict[str, dict[str, Any]]:
         return {each["addonName"]: each for each in register(lambda: EksCluster("eks", args(**changes))).of(ADDON)}

@@ -1,4 +1,4 @@
-"""EksCluster: private, logged and encrypted by default; what a caller changes; where its children belong."""
+"""EksCluster: a private, logged and encrypted cluster by default, and its options."""
 
 from __future__ import annotations
 

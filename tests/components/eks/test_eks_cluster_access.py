@@ -1,4 +1,4 @@
-"""EksCluster: from where its API server is reached, by whom, and how."""
+"""EksCluster: access to its API server by network and role, and its kubeconfig."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_admin_roles_get_an_access_entry_and_awss_admin_policy(registered_with: 
 
     assert registered.names(ENTRY) == [f"eks-admin-{account}-teams-platform-admin" for account in (ACCOUNT, "444455556666")]
     assert registered.of(ENTRY)[0] == {"clusterName": "prod", "principalArn": admin, "type": "STANDARD", "tags": TAGS}
-    # A policy waits for its entry, so which one comes first is open.
+    # A policy waits for its entry, so the order of policies is undefined.
     policies = {each["principalArn"]: each for each in registered.of(POLICY)}
     assert policies.keys() == {admin, same_name}
     assert policies[admin] == {

@@ -1,4 +1,4 @@
-"""EksCluster: what it refuses, before anything is registered."""
+"""EksCluster: arguments that it refuses before anything is registered."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""GpuPlugins: NVIDIA's device plugin where the image has none, AWS's EFA plugin where nodes have such interfaces."""
+"""GpuPlugins: NVIDIA's device plugin for images without one, and AWS's plugins for nodes with Neuron devices or EFA interfaces."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ RELEASE = "kubernetes:helm.sh/v3:Release"
 
 
 def args(**changes: Any) -> GpuPluginsArgs:
-    # pyrefly: ignore[bad-return] -- what is wrong on purpose, too
+    # pyrefly: ignore[bad-return] -- some arguments are invalid on purpose
     return {"ami": "al2023@v20260903"} | changes
 
 
@@ -44,7 +44,7 @@ def test_a_plugin_is_pinned_and_runs_on_every_tainted_node_with_its_devices(
     if chart == "nvidia-device-plugin":
         [term] = values["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
         [label] = term["matchExpressions"]
-        # Of Karpenter, before anything else has labelled the node.
+        # Karpenter sets it before anything else has labelled the node.
         assert label == {"key": "karpenter.k8s.aws/instance-gpu-manufacturer", "operator": "In", "values": ["nvidia"]}
     else:
         assert values["nodeSelector"] == {"vpc.amazonaws.com/efa.present": "true"}

@@ -1,4 +1,4 @@
-"""EksNetwork: private subnets with a way out, found by Karpenter, and services of AWS without that way."""
+"""EksNetwork: private subnets with routes out that Karpenter discovers, and endpoints of AWS services."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ SUBNET = "aws:ec2/subnet:Subnet"
 
 
 def found(registered: Any, kind: str) -> dict[str, dict[str, Any]]:
-    """The inputs of the resources of a type by their Pulumi names."""
+    """Return the inputs of the resources of a type, by their Pulumi names."""
     return dict(zip(registered.names(kind), registered.of(kind), strict=True))
 
 
 @pytest.fixture
 def network_of(register: Register) -> Callable[..., Any]:
-    """What EksNetwork registers with some arguments changed."""
+    """Return the resources that EksNetwork registers with some arguments changed."""
 
     def run(**changes: Any) -> Any:
         return register(lambda: EksNetwork("net", network_args(**changes)))

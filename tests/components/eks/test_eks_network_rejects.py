@@ -1,4 +1,4 @@
-"""EksNetwork: what it refuses, before anything is registered, and which endpoints a region has."""
+"""EksNetwork: arguments that it refuses before anything is registered, and the endpoints of a region."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The system nodes: tainted, on-demand, with disks and metadata that are closed."""
+"""The system nodes: tainted and on-demand, with encrypted disks and metadata that pods cannot reach."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ExistingClusterParts: what must run on somebody else's cluster is read, each under a name that says what is missing."""
+"""ExistingClusterParts: required add-ons of an existing cluster are read, each under a name that shows which one is missing."""
 
 from __future__ import annotations
 

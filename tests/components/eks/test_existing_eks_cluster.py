@@ -1,4 +1,4 @@
-"""ExistingEksCluster: it is read, never made, and reached as one of ours."""
+"""ExistingEksCluster: it is read, never created, and has the outputs of a created one."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from flexspot.components.eks.existing_cluster import ExistingEksCluster, Existin
 ARN = f"arn:aws:eks:eu-west-1:{ACCOUNT}:cluster/lab"
 
 
-def found(asked: str) -> dict[str, Any]:
-    """What EKS knows of the cluster."""
+def found(identity: str) -> dict[str, Any]:
+    """Return EKS's answer about the cluster."""
     return {
-        "name": asked,
+        "name": identity,
         "endpoint": "https://ABCD1234.gr7.eu-west-1.eks.amazonaws.com",
         "certificateAuthority": {"data": "Y2E="},
         "vpcConfig": {"subnetIds": ["subnet-0aaaaaaaaaaaaaaaa"], "clusterSecurityGroupId": "sg-0123456789abcdef0"},
@@ -36,7 +36,7 @@ def arguments(**changes: Any) -> ExistingEksClusterArgs:
 
 
 def seen(cloud: ReadCloud, **changes: Any) -> dict[str, Any]:
-    """The component's outputs, which of them are secret, and which are known."""
+    """Return the component's outputs, the names of those that are secret, and whether each is known."""
 
     def make() -> ExistingEksCluster:
         cluster = ExistingEksCluster("cluster", arguments(**changes))
@@ -56,7 +56,7 @@ def test_the_cluster_is_read_by_its_name_and_only_the_component_is_registered() 
 
 
 def test_outputs_are_those_of_a_created_cluster_and_none_is_a_secret() -> None:
-    outputs = seen(ReadCloud(lambda asked: found(asked) | {"accessConfig": {"authenticationMode": "API_AND_CONFIG_MAP"}}))
+    outputs = seen(ReadCloud(lambda identity: found(identity) | {"accessConfig": {"authenticationMode": "API_AND_CONFIG_MAP"}}))
 
     assert (outputs["cluster_name"], outputs["arn"]) == ("lab", ARN)
     assert outputs["endpoint"] == "https://ABCD1234.gr7.eu-west-1.eks.amazonaws.com"
@@ -78,7 +78,7 @@ def test_the_kubeconfig_is_that_of_a_created_cluster() -> None:
 
 
 def test_a_cluster_without_access_entries_is_refused_with_a_remedy() -> None:
-    cloud = ReadCloud(lambda asked: found(asked) | {"accessConfig": {"authenticationMode": "CONFIG_MAP"}})
+    cloud = ReadCloud(lambda identity: found(identity) | {"accessConfig": {"authenticationMode": "CONFIG_MAP"}})
 
     with pytest.raises(pulumi.RunError, match=r"authentication mode of lab is CONFIG_MAP.*update-cluster-config --name lab"):
         seen(cloud)
@@ -86,21 +86,21 @@ def test_a_cluster_without_access_entries_is_refused_with_a_remedy() -> None:
 
 @pytest.mark.parametrize("version", ["1.29", "1.36"])
 def test_a_version_that_supports_everything_is_accepted(version: str) -> None:
-    assert seen(ReadCloud(lambda asked: found(asked) | {"version": version}), versions=NEEDS)["cluster_name"] == "lab"
+    assert seen(ReadCloud(lambda identity: found(identity) | {"version": version}), versions=NEEDS)["cluster_name"] == "lab"
 
 
 def test_a_version_that_lacks_a_feature_is_refused_with_a_remedy() -> None:
     update = "its owner upgrades it, one minor version at a time, with `aws eks update-cluster-version --name lab --region eu-west-1`, or"
-    told = "ExistingEksCluster cluster: lab has Kubernetes 1.25, and "
+    begins = "ExistingEksCluster cluster: lab has Kubernetes 1.25, and "
 
     with pytest.raises(pulumi.RunError) as old:
-        seen(ReadCloud(lambda asked: found(asked) | {"version": "1.25"}), versions=NEEDS)
+        seen(ReadCloud(lambda identity: found(identity) | {"version": "1.25"}), versions=NEEDS)
     with pytest.raises(pulumi.RunError) as new:
-        seen(ReadCloud(lambda asked: found(asked) | {"version": "1.37"}), versions=NEEDS)
+        seen(ReadCloud(lambda identity: found(identity) | {"version": "1.37"}), versions=NEEDS)
 
     assert str(old.value).splitlines() == [
-        f"{told}Karpenter 1.14.1 needs 1.26 to 1.36; {update} name another in controllers.karpenter.version",
-        f"{told}Kueue 0.19.0 needs 1.29 or newer; {update} leave it out",
+        f"{begins}Karpenter 1.14.1 needs 1.26 to 1.36; {update} name another in controllers.karpenter.version",
+        f"{begins}Kueue 0.19.0 needs 1.29 or newer; {update} leave it out",
     ]
     assert len(str(new.value).splitlines()) == 1
 

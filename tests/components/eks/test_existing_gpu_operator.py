@@ -1,4 +1,4 @@
-"""ExistingGpuOperator: its ClusterPolicy is read, never made, and one with which GPU pools cannot do is refused with the way on."""
+"""ExistingGpuOperator: its ClusterPolicy is read, never created, and an operator that does not suit GPU pools is refused with a remedy."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ SHIPPED: dict[str, Any] = {
     "dcgmExporter": {"enabled": True},
     "devicePlugin": {"enabled": True},
 }
-"""As its chart has it by default: deployments/gpu-operator/tests/__snapshot__/clusterpolicy_test.yaml.snap of NVIDIA/gpu-operator at
-25dba040, read 2026-11-26; of its spec what is asked for."""
+"""The chart's defaults, reduced to the parts that are read: deployments/gpu-operator/tests/__snapshot__/clusterpolicy_test.yaml.snap of
+NVIDIA/gpu-operator at 25dba040, read 2026-11-26."""
 
 
 def policy(*tolerations: dict[str, str], **changes: Any) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""LoadBalancerController: the chart's values, and a role that reaches what its own cluster's controller made, and no other's."""
+"""LoadBalancerController: the chart's values, and a role that only reaches resources of its own cluster's controller."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 RELEASE = "kubernetes:helm.sh/v3:Release"
 UPSTREAM_SHA256 = "16f232c9d9f79366fe949c4550ad517a202380058a9e48d45a4e215044a20a6a"
-"""Of docs/install/iam_policy.json in the Go module sigs.k8s.io/aws-load-balancer-controller@v0.0.0-20260423195125-93ff3b5fdaad."""
+"""SHA-256 of docs/install/iam_policy.json in the Go module sigs.k8s.io/aws-load-balancer-controller@v0.0.0-20260423195125-93ff3b5fdaad."""
 
 CHART_VALUES = yaml.safe_load(
     """
@@ -48,7 +48,7 @@ CHART_VALUES = yaml.safe_load(
     enableServiceMutatorWebhook: true
     """
 )
-"""What can be said to the chart of what is said here: helm/aws-load-balancer-controller/values.yaml of the same module."""
+"""Values of the chart that this component sets: helm/aws-load-balancer-controller/values.yaml of the same module."""
 
 CLUSTER = "ml-prod"
 OTHER = "ml-dev"
@@ -94,7 +94,7 @@ def test_its_cluster_and_vpc_are_set_because_pods_cannot_reach_node_metadata(reg
 
 
 def test_other_services_do_not_depend_on_it(register: Register) -> None:
-    """The webhook for new Services refuses all of them while no copy runs: Kueue's chart, say, could not be installed beside it."""
+    """The webhook for new Services rejects all of them while no replica runs. Kueue's chart, for example, could not be installed then."""
     assert release(register)["values"]["enableServiceMutatorWebhook"] is False
 
 
@@ -123,7 +123,7 @@ def test_only_its_pods_can_assume_its_role(register: Register) -> None:
 
 
 @pytest.mark.parametrize(
-    "changes,said",
+    "changes,problem",
     [
         ({"replicas": 0}, "replicas"),
         ({"version": "latest"}, "version"),
@@ -133,9 +133,9 @@ def test_only_its_pods_can_assume_its_role(register: Register) -> None:
     ],
 )
 def test_arguments_that_aws_or_the_chart_would_reject_are_refused_before_anything_is_registered(
-    changes: dict[str, Any], said: str, register: Register
+    changes: dict[str, Any], problem: str, register: Register
 ) -> None:
-    with pytest.raises(ValueError, match=said):
+    with pytest.raises(ValueError, match=problem):
         made(register, **changes)
 
 
@@ -155,7 +155,7 @@ def test_the_policy_names_no_other_partition() -> None:
 
 
 def test_narrowing_to_the_cluster_only_changes_conditions_on_its_tag() -> None:
-    """The same actions on the same resources; where the tag had to be there it has to be the cluster's, and nothing else is asked for."""
+    """Actions and resources are the same. Where the tag of any cluster was required, this cluster's is, and nothing else is required."""
     for ours, theirs in zip(controller_policy(CLUSTER, "aws")["Statement"], upstream_policy()["Statement"], strict=True):
         assert {**ours, "Condition": None} == {**theirs, "Condition": None}
         assert conditions(ours) == {
@@ -189,8 +189,8 @@ RESOURCE, REQUEST = "aws:ResourceTag/elbv2.k8s.aws/cluster", "aws:RequestTag/elb
 
 @pytest.mark.nightly(held_by="test_narrowing_to_the_cluster_only_changes_conditions_on_its_tag")
 def test_principalmapper_allows_resources_of_its_own_cluster_and_no_other() -> None:
-    """Upstream's policy lets it reach the other cluster's, too."""
-    asked = [
+    """Upstream's policy also allows those of the other cluster."""
+    requests = [
         ("elasticloadbalancing:DeleteLoadBalancer", BALANCER, RESOURCE),
         ("elasticloadbalancing:ModifyLoadBalancerAttributes", BALANCER, RESOURCE),
         ("elasticloadbalancing:CreateLoadBalancer", BALANCER, REQUEST),
@@ -198,8 +198,8 @@ def test_principalmapper_allows_resources_of_its_own_cluster_and_no_other() -> N
         ("ec2:DeleteSecurityGroup", GROUP, RESOURCE),
         ("ec2:DeleteTags", GROUP, RESOURCE),
     ]
-    own, others = ([Request(action, resource, {key: name}) for action, resource, key in asked] for name in (CLUSTER, OTHER))
-    untagged = [Request(action, resource) for action, resource, _ in asked]
+    own, others = ([Request(action, resource, {key: name}) for action, resource, key in requests] for name in (CLUSTER, OTHER))
+    untagged = [Request(action, resource) for action, resource, _ in requests]
     document = controller_policy(CLUSTER, "aws")
 
     assert decided_otherwise([document], "allowed", own) == []

@@ -1,4 +1,4 @@
-"""Add-ons whose version AWS recommends: asked of AWS for the cluster's Kubernetes, unknown where nobody is asked."""
+"""Add-ons with AWS's recommended version, which AWS returns for the cluster's Kubernetes version and which is unknown offline."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from flexspot.components.eks.cluster import EksCluster
 EBS = "aws-ebs-csi-driver"
 
 
-class Asked(pulumi.runtime.Mocks):
-    """AWS as the data source answers it; notes what was asked and which version each add-on is given."""
+class RecommendingAws(pulumi.runtime.Mocks):
+    """AWS's data source for recommended versions. It records its requests and the version of each add-on."""
 
     def __init__(self) -> None:
-        self.asked: list[dict[str, Any]] = []
-        self.given: dict[str, str | None] = {}
+        self.requests: list[dict[str, Any]] = []
+        self.versions: dict[str, str | None] = {}
 
     def new_resource(self, args: pulumi.runtime.MockResourceArgs) -> tuple[str, dict[Any, Any]]:
         if args.typ == ADDON:
-            self.given[args.inputs["addonName"]] = args.inputs.get("addonVersion")
+            self.versions[args.inputs["addonName"]] = args.inputs.get("addonVersion")
         return f"{args.name}-id", dict(args.inputs)
 
     def call(self, args: pulumi.runtime.MockCallArgs) -> tuple[dict[Any, Any], list[tuple[str, str]] | None]:
         assert args.token == ADDON_TOKEN
-        self.asked.append(dict(args.args))
+        self.requests.append(dict(args.args))
         return addon_version(args.args), []
 
 
 @pytest.mark.parametrize("kubernetes", ["1.34", "1.35"])
 def test_the_version_is_awss_default_for_the_clusters_kubernetes(kubernetes: str) -> None:
-    cloud = Asked()
+    cloud = RecommendingAws()
     pulumi.runtime.set_mocks(cloud, preview=False)
     wanted = args(version=kubernetes, addon_versions={EBS: "recommended", "coredns": "v1.13.2-eksbuild.11"})
 
@@ -45,10 +45,10 @@ def test_the_version_is_awss_default_for_the_clusters_kubernetes(kubernetes: str
         EksCluster("eks", wanted)
 
     program()
-    assert cloud.asked == [{"addonName": EBS, "kubernetesVersion": kubernetes, "mostRecent": False}]
-    assert cloud.given[EBS] == DEFAULTS[EBS, kubernetes]
-    assert cloud.given["coredns"] == "v1.13.2-eksbuild.11"
-    assert cloud.given["vpc-cni"] is None
+    assert cloud.requests == [{"addonName": EBS, "kubernetesVersion": kubernetes, "mostRecent": False}]
+    assert cloud.versions[EBS] == DEFAULTS[EBS, kubernetes]
+    assert cloud.versions["coredns"] == "v1.13.2-eksbuild.11"
+    assert cloud.versions["vpc-cni"] is None
 
 
 @pytest.mark.slow

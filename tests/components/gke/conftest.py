@@ -1,4 +1,4 @@
-"""What several tests of GkeCluster begin with."""
+"""Fixtures shared by tests of GkeCluster."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def cluster_of(register: Register) -> Callable[..., dict[str, Any]]:
-    """The inputs of the cluster that GkeCluster makes with some arguments changed."""
+    """Return the inputs of the cluster that GkeCluster creates with some arguments changed."""
 
     def run(**changes: Any) -> dict[str, Any]:
         [inputs] = register(lambda: GkeCluster("gke", args(**changes))).of(CLUSTER)

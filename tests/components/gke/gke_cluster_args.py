@@ -1,4 +1,4 @@
-"""Arguments of GkeCluster for its tests, and what GKE would answer."""
+"""Arguments of GkeCluster for its tests, and a stand-in for GKE."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ AUTOPILOT = {"mode": "autopilot", "system_pool": None}
 
 
 class Cloud(pulumi.runtime.Mocks):
-    """Answers what GKE adds to a cluster, with a secret where the real provider has one."""
+    """Answers with the values that GKE adds to a cluster, with a secret where the real provider has one."""
 
     def new_resource(self, args: pulumi.runtime.MockResourceArgs) -> tuple[str | None, dict[Any, Any]]:
         inputs: dict[str, Any] = dict(args.inputs)
@@ -38,7 +38,7 @@ class Cloud(pulumi.runtime.Mocks):
 
 
 def args(**changes: Any) -> GkeClusterArgs:
-    # pyrefly: ignore[bad-return] -- what is wrong on purpose, too
+    # pyrefly: ignore[bad-return] -- some arguments are invalid on purpose
     return {
         "cluster": "prod",
         "project": "acme-ai-prod",
@@ -54,12 +54,12 @@ def args(**changes: Any) -> GkeClusterArgs:
 
 
 def cluster_outputs(**changes: Any) -> dict[str, Any]:
-    """The component's outputs, as GKE would make them, and which of them are secret."""
+    """Return the component's outputs, as GKE would produce them, and the names of those that are secret."""
     return outputs_of(Cloud(), lambda: GkeCluster("gke", args(**changes)))
 
 
 class Nothing(Cloud):
-    """Answers with inputs alone, as in the preview of a new cluster, or of a change to one that has an `identity`."""
+    """Answers with inputs only, as in the preview of a new cluster, or of a change to one that has an `identity`."""
 
     identity: str | None = None
 

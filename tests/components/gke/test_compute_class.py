@@ -1,4 +1,4 @@
-"""ComputeClass: priorities of named pools and of pools that GKE makes, with every default written out."""
+"""ComputeClass: priorities of named pools and of pools that GKE creates, with explicit defaults."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SEVEN_DAYS = 604_800
 
 def args(*priorities: dict[str, Any], **changes: Any) -> ComputeClassArgs:
     arguments: ComputeClassArgs = {"name": "inference-l4", "priorities": []}
-    arguments.update({"priorities": list(priorities)} | changes)  # pyrefly: ignore[no-matching-overload] -- what is wrong on purpose
+    arguments.update({"priorities": list(priorities)} | changes)  # pyrefly: ignore[no-matching-overload] -- some arguments are invalid on purpose
     return arguments
 
 

@@ -1,4 +1,4 @@
-"""ExistingGkeCluster: it is read, never made, and reached as it was set up."""
+"""ExistingGkeCluster: it is read, never created, and reached as it was configured."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 PATH = "projects/acme-ai-dev/locations/us-central1/clusters/lab"
 
 
-def found(asked: str) -> dict[str, Any]:
-    """What GKE knows of the cluster."""
+def found(identity: str) -> dict[str, Any]:
+    """Return GKE's answer about the cluster."""
     return {
-        "name": asked.rpartition("/")[2],
+        "name": identity.rpartition("/")[2],
         "endpoint": "172.16.0.2",
         "masterAuth": {"clusterCaCertificate": "Y2E=", "clientKey": pulumi.Output.secret("key")},
         "controlPlaneEndpointsConfig": {"dnsEndpointConfig": {"endpoint": "gke-1.us-central1.gke.goog"}},
@@ -29,7 +29,7 @@ def found(asked: str) -> dict[str, Any]:
 
 
 def in_order(**changes: Any) -> Callable[[str], dict[str, Any]]:
-    """What GKE knows of a cluster on which a platform can be, with some of it changed."""
+    """Return GKE's answer about a suitable cluster, with some of it changed."""
     limits = [
         {"resourceType": "cpu", "maximum": 200},
         {"resourceType": "memory", "maximum": 800},
@@ -42,7 +42,7 @@ def in_order(**changes: Any) -> Callable[[str], dict[str, Any]]:
         "addonsConfig": {"gcsFuseCsiDriverConfig": {"enabled": True}},
         "clusterAutoscaling": {"enabled": True, "resourceLimits": limits},
     }
-    return lambda asked: found(asked) | known | changes
+    return lambda identity: found(identity) | known | changes
 
 
 NEEDS: dict[str, Any] = {
@@ -68,7 +68,7 @@ def arguments(**changes: Any) -> ExistingGkeClusterArgs:
 
 
 def seen(cloud: ReadCloud, **changes: Any) -> dict[str, Any]:
-    """The component's outputs, which of them are secret, and which are known."""
+    """Return the component's outputs, the names of those that are secret, and whether each is known."""
 
     def make() -> ExistingGkeCluster:
         cluster = ExistingGkeCluster("cluster", arguments(**changes))
@@ -138,7 +138,7 @@ def test_an_unknown_cluster_gives_no_kubeconfig_with_an_empty_host(access: str) 
 
 
 def refused(cloud: ReadCloud, **changes: Any) -> list[str]:
-    """What is told of a cluster on which the platform cannot be, a line each."""
+    """Return the problems of an unsuitable cluster, one per line."""
     with pytest.raises(pulumi.RunError, match="ExistingGkeCluster cluster: ") as error:
         seen(cloud, **NEEDS | changes)
     return [line.removeprefix("ExistingGkeCluster cluster: ") for line in str(error.value).splitlines()]
@@ -180,19 +180,19 @@ BY_GKE = f"{UPDATE} --enable-autoprovisioning --max-cpu 96"
             f"{BY_GKE} --max-memory 384 --max-accelerator type=nvidia-l4,count=8`",
         ),
     ],
-    ids=["no identity", "another pool", "no driver is told", "no driver", "too old", "autopilot", "too little cpu", "too few GPUs"],
+    ids=["no identity", "another pool", "driver unknown", "no driver", "too old", "autopilot", "too little cpu", "too few GPUs"],
 )
 def test_each_problem_of_a_cluster_is_reported_with_its_remedy(change: dict[str, Any], problem: str, remedy: str) -> None:
-    [told] = refused(ReadCloud(in_order(**change)))
+    [message] = refused(ReadCloud(in_order(**change)))
 
-    assert told.startswith(problem)
-    assert remedy in told
+    assert message.startswith(problem)
+    assert remedy in message
 
 
 def test_each_problem_is_reported_on_a_separate_line() -> None:
-    told = refused(ReadCloud(lambda asked: found(asked) | {"masterVersion": "1.28.1-gke.1", "clusterAutoscaling": LIMITS}))
+    messages = refused(ReadCloud(lambda identity: found(identity) | {"masterVersion": "1.28.1-gke.1", "clusterAutoscaling": LIMITS}))
 
-    assert [line.partition("; ")[0] for line in told] == [
+    assert [line.partition("; ")[0] for line in messages] == [
         "Workload Identity of lab is off: no pod could act as its team's service account",
         "the Cloud Storage FUSE driver of lab is off: no pod that mounts a bucket would start",
         "lab has GKE 1.28.1-gke.1, and 1.32.2-gke.1652000 or newer is needed by the pool a100-flex, the pool h100-flex",
@@ -202,9 +202,9 @@ def test_each_problem_is_reported_on_a_separate_line() -> None:
 
 
 def test_the_commands_name_the_zone_of_a_zonal_cluster() -> None:
-    [told] = refused(ReadCloud(in_order(addonsConfig={})), zone="us-central1-b")
+    [message] = refused(ReadCloud(in_order(addonsConfig={})), zone="us-central1-b")
 
-    assert "`gcloud container clusters update lab --location us-central1-b --project acme-ai-dev --update-addons=" in told
+    assert "`gcloud container clusters update lab --location us-central1-b --project acme-ai-dev --update-addons=" in message
 
 
 def test_limits_of_disabled_auto_provisioning_are_ignored() -> None:
@@ -230,6 +230,6 @@ def test_in_a_preview_parts_that_the_provider_omits_are_off() -> None:
     class Previewed(ReadCloud):
         is_preview = True
 
-    told = refused(Previewed(lambda _: {"masterVersion": "1.35.2-gke.1000000"}))
+    messages = refused(Previewed(lambda _: {"masterVersion": "1.35.2-gke.1000000"}))
 
-    assert [line.partition(" of lab ")[0] for line in told] == ["Workload Identity", "the Cloud Storage FUSE driver"]
+    assert [line.partition(" of lab ")[0] for line in messages] == ["Workload Identity", "the Cloud Storage FUSE driver"]

@@ -1,4 +1,4 @@
-"""GkeCluster: private and finite by default; what a caller changes; where its children belong."""
+"""GkeCluster: a private and limited cluster by default, and its options."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_gke_upgrades_within_a_window_each_day(
 
 
 def test_a_window_on_some_days_begins_on_the_first_of_them(cluster_of: Callable[..., dict[str, Any]]) -> None:
-    """2025-01-01 was a Wednesday, so the first Saturday is the 4th; RFC 5545 counts DTSTART as an occurrence."""
+    """2025-01-01 was a Wednesday, so the first Saturday is the 4th. RFC 5545 counts DTSTART as an occurrence."""
     policy = cluster_of(maintenance={"days": ["sun", "sat"], "hours": 12})["maintenancePolicy"]
 
     window = {"startTime": "2025-01-04T02:00:00Z", "endTime": "2025-01-04T14:00:00Z", "recurrence": "FREQ=WEEKLY;BYDAY=SA,SU"}

@@ -1,4 +1,4 @@
-"""GkeCluster: from where its API server is reached, and how."""
+"""GkeCluster: access to its API server, and its kubeconfig."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_with_dns_iam_the_cluster_has_a_name_protected_by_iam_and_no_address(clu
         "dnsEndpointConfig": {"allowExternalTraffic": True},
         "ipEndpointsConfig": {"enabled": False},
     }
-    # Without it, another access would replace the cluster.
+    # Without it, a change of access would replace the cluster.
     assert cluster["privateClusterConfig"].items() >= {"enablePrivateEndpoint": True, "masterIpv4CidrBlock": "172.16.0.0/28"}.items()
     assert "masterAuthorizedNetworksConfig" not in cluster
 

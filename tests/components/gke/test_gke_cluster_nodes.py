@@ -1,4 +1,4 @@
-"""GkeCluster: the pool of the controllers, the pools that GKE makes by itself, and Autopilot."""
+"""GkeCluster: the pool of the controllers, the pools that GKE creates by itself, and Autopilot."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""GkeCluster: what it refuses, before anything is registered."""
+"""GkeCluster: arguments that it refuses before anything is registered."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""GkeCluster: keys of one's own, what GKE watches and lets in, and confidential system nodes."""
+"""GkeCluster: customer keys, security posture, Binary Authorization, and confidential system nodes."""
 
 from __future__ import annotations
 

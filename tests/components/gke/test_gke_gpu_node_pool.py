@@ -1,4 +1,4 @@
-"""GkeGpuNodePool: defaults, what can be chosen, what is refused, and what belongs to what."""
+"""GkeGpuNodePool: its defaults and options."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What GkeGpuNodePool refuses: it names the input, its value, what is allowed and the next step."""
+"""GkeGpuNodePool: refused arguments. A message names the input, its value, what is allowed and the next step."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_options_that_a_capacity_type_forbids_or_lacks_are_refused(change: dict[
                 {**A100, "mig_partition": size},
                 f"mig_partition (is {size}): GKE's device plugin does not divide nvidia-tesla-a100 so; allowed: 1g.5gb, 2g.10gb",
             )
-            # Of a larger GPU, of no GPU, and one of NVIDIA's that GKE's device plugin does not take.
+            # With a larger GPU, without GPUs, and with an NVIDIA GPU that GKE's device plugin does not support.
             for size in ("7g.80gb", "5g.20gb", "1g.40gb", "4g.20gb")
         ),
         ({**A100, "mig_partition": "small"}, "mig_partition (is 'small'): does not have the form that it must"),

@@ -1,4 +1,4 @@
-"""GkeNetwork: a subnetwork with room for nodes, pods and Services, and a way out."""
+"""GkeNetwork: a subnetwork with ranges for nodes, pods and Services, and Cloud NAT."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CHILDREN = {
 
 
 def args(**changes: Any) -> GkeNetworkArgs:
-    # pyrefly: ignore[bad-return] -- what is wrong on purpose, too
+    # pyrefly: ignore[bad-return] -- some arguments are invalid on purpose
     return {"project": "acme-ai-prod", "region": "us-central1", "network": "flexspot"} | changes
 
 

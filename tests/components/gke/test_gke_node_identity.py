@@ -1,4 +1,4 @@
-"""GkeNodeIdentity: an account of the nodes' own, with what nodes need and no more."""
+"""GkeNodeIdentity: a separate account for nodes, with only the roles that they need."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ACCOUNT = "gcp:serviceaccount/account:Account"
 
 
 def args(**changes: Any) -> GkeNodeIdentityArgs:
-    # pyrefly: ignore[bad-return] -- what is wrong on purpose, too
+    # pyrefly: ignore[bad-return] -- some arguments are invalid on purpose
     return {"project": "acme-ai-prod", "account_id": "flexspot-nodes"} | changes
 
 
@@ -29,7 +29,7 @@ def test_the_account_only_has_the_roles_that_nodes_need(register: Register) -> N
     assert {each["role"] for each in members} == {
         "roles/artifactregistry.reader",
         "roles/container.defaultNodeServiceAccount",
-        # Google's page on image streaming asks for it of every account but the default one.
+        # Google's page on image streaming requires it for every account except the default one.
         "roles/serviceusage.serviceUsageConsumer",
     }
     assert {(each["project"], each["member"]) for each in members} == {

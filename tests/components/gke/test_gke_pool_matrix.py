@@ -28,12 +28,12 @@ MATRIX = [
     for capacity_type in facts_of("gke")
     for name, machine in FAMILIES.items()
     if machine.flex_start or capacity_type not in {CapacityType.FLEX_START, CapacityType.QUEUED}
-    # No request of DWS serves TPUs.
+    # DWS requests do not support TPUs.
     if not machine.tpu_topology or capacity_type is not CapacityType.QUEUED
 ]
 
 
-ASKED: dict[CapacityType, dict[str, Any]] = {
+REQUESTED: dict[CapacityType, dict[str, Any]] = {
     CapacityType.SPOT: {"spot": True},
     CapacityType.FLEX_START: {"flex_start": True, "run": "604800s", "repair": False, "upgrade": None},
     CapacityType.QUEUED: {"flex_start": True, "queued": True, "repair": False, "upgrade": None},
@@ -43,7 +43,7 @@ ASKED: dict[CapacityType, dict[str, Any]] = {
 
 
 def option(inputs: dict[str, Any], path: str) -> Any:
-    """The value that an option, as the SDK names it, has among a resource's inputs; None where it is not set."""
+    """Return the value of an option, named as in the SDK, in a resource's inputs, or None if it is not set."""
     found: Any = inputs
     for part in path.split("."):
         if not isinstance(found, dict):
@@ -84,12 +84,12 @@ def test_a_pool_is_limited_and_tainted_and_has_its_machines_gpus_and_only_its_ca
     assert made["autoscaling"] == {"totalMinNodeCount": 0, "totalMaxNodeCount": 4, "locationPolicy": location_policy}
     node = made["nodeConfig"]
     assert node["taints"] == [{"key": machine.gpu.accelerator.resource, "value": "present", "effect": "NO_SCHEDULE"}]
-    # TPU chips are the machine's own.
+    # TPU chips are part of the machine.
     attached = [] if machine.tpu_topology else [(machine.gpu.name, machine.gpu.count)]
     assert [(gpu["type"], gpu["count"]) for gpu in node.get("guestAccelerators", [])] == attached
     assert node["gvnic"] == {"enabled": True}
     assert option(made, "node_config.ephemeral_storage_local_ssd_config.local_ssd_count") == (machine.local_ssd_gb // 375 or None)
-    asked = {
+    requested = {
         "spot": option(made, "node_config.spot"),
         "flex_start": option(made, "node_config.flex_start"),
         "queued": option(made, "queued_provisioning.enabled"),
@@ -97,9 +97,9 @@ def test_a_pool_is_limited_and_tainted_and_has_its_machines_gpus_and_only_its_ca
         "upgrade": made.get("upgradeSettings"),
         "repair": option(made, "management.auto_repair"),
     }
-    # A full reservation and a sold-out zone have no room for a node more, so one goes first.
+    # A full reservation and a sold-out zone have no room for an additional node, so an old one is removed first.
     one_less = {"strategy": "SURGE", "maxSurge": 0, "maxUnavailable": 1}
-    assert asked == dict.fromkeys(asked) | {"repair": True, "upgrade": one_less} | ASKED[capacity_type]
+    assert requested == dict.fromkeys(requested) | {"repair": True, "upgrade": one_less} | REQUESTED[capacity_type]
 
 
 @pytest.mark.parametrize("capacity_type", [CapacityType.FLEX_START, CapacityType.QUEUED])

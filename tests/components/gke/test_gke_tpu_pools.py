@@ -1,4 +1,4 @@
-"""GkeGpuNodePool of TPU machines: single hosts, and slices of several, as Google's own tool asks for them."""
+"""GkeGpuNodePool of TPU machines: single hosts, and slices of several, as Google's own tool requests them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def made(register: Register, **changes: Any) -> dict[str, Any]:
 
 
 def test_single_hosts_have_no_separate_accelerator_and_no_topology(register: Register) -> None:
-    """AI-Hypercomputer/xpk at 002d8ade, src/xpk/core/nodepool.py: --enable-gvnic, and --tpu-topology for several hosts alone."""
+    """AI-Hypercomputer/xpk at 002d8ade, src/xpk/core/nodepool.py: --enable-gvnic, and --tpu-topology only for several hosts."""
     pool = made(register, max_nodes=3)
     node = pool["nodeConfig"]
 
@@ -44,7 +44,7 @@ def test_a_slice_has_its_topology_and_as_many_nodes(register: Register, capacity
 
     assert pool["placementPolicy"] == {"type": "COMPACT", "tpuTopology": "4x8"}
     assert pool["autoscaling"] == {"totalMinNodeCount": 0, "totalMaxNodeCount": 8, "locationPolicy": "ANY"}
-    # GKE makes all nodes of a slice anew together.
+    # GKE replaces all nodes of a slice together.
     assert "upgradeSettings" not in pool
     assert pool["nodeConfig"].get("flexStart") == (True if capacity_type == "flex-start" else None)
 

@@ -1,4 +1,4 @@
-"""The networks of nodes with GPUDirect, and what their cluster is told of them: names, ranges, modes, and who installs what pods read."""
+"""The networks of nodes with GPUDirect, their objects in the cluster, and the DaemonSet that installs NCCL's plugin."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PARAMETERS = "kubernetes:networking.gke.io/v1:GKENetworkParamSet"
 
 
 def networks(**changes: Any) -> GkeRdmaNetworksArgs:
-    # pyrefly: ignore[bad-return] -- what is wrong on purpose, too
+    # pyrefly: ignore[bad-return] -- some arguments are invalid on purpose
     return {
         "project": "acme-ai-prod",
         "region": "us-central1",
@@ -30,7 +30,7 @@ def networks(**changes: Any) -> GkeRdmaNetworksArgs:
 
 
 def nodes(**changes: Any) -> GkeRdmaNodesArgs:
-    # pyrefly: ignore[bad-return] -- what is wrong on purpose, too
+    # pyrefly: ignore[bad-return] -- some arguments are invalid on purpose
     return {
         "networks": ["prod-gvnic", *["prod-rdma"] * 8],
         "subnetworks": ["prod-gvnic", *(f"prod-rdma-{number}" for number in range(8))],

@@ -1,4 +1,4 @@
-"""Whether a cluster's version is on offer: asked of the provider's data source, and refused where GKE would refuse it."""
+"""Versions that a release channel offers, from the provider's data source. A version that GKE would reject is refused."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from gke_cluster_args import CLUSTER, Cloud, Nothing, args
 from flexspot.components.gke.cluster import GkeCluster
 
 
-class Asked(Nothing):
-    """A project without the cluster, whose GKE says what it offers."""
+class OfferingGke(Nothing):
+    """A project without the cluster, whose GKE returns the versions that it offers."""
 
     def __init__(self) -> None:
         self.prefixes: list[str] = []
@@ -25,8 +25,8 @@ class Asked(Nothing):
         return engine_versions(args.args), []
 
 
-class Running(Asked):
-    """A project whose cluster is at a version."""
+class Running(OfferingGke):
+    """A project whose cluster runs a version."""
 
     def __init__(self, version: str) -> None:
         super().__init__()
@@ -42,9 +42,9 @@ def made(cloud: pulumi.runtime.Mocks, *, preview: bool = True, **changes: Any) -
 
 
 def refused(cloud: pulumi.runtime.Mocks, **changes: Any) -> str:
-    with pytest.raises(pulumi.RunError) as told:
+    with pytest.raises(pulumi.RunError) as error:
         made(cloud, **changes)
-    return str(told.value)
+    return str(error.value)
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def refused(cloud: pulumi.runtime.Mocks, **changes: Any) -> str:
     ],
 )
 def test_a_version_with_a_release_in_the_channel_is_accepted(version: str, prefix: str, channel: str) -> None:
-    cloud = Asked()
+    cloud = OfferingGke()
 
     assert made(cloud, min_version=version, release_channel=channel)["cluster_name"] == "prod"
     assert cloud.prefixes == [prefix]
@@ -65,16 +65,16 @@ def test_a_version_with_a_release_in_the_channel_is_accepted(version: str, prefi
 
 @pytest.mark.parametrize("version", ["1.28", "1.30", "1.37", "1.3", "1.35.9", "1.35.2-gke.9"])
 def test_a_version_without_a_release_in_the_channel_is_refused_with_the_channels_default(version: str) -> None:
-    told = refused(Asked(), min_version=version, release_channel="stable")
+    message = refused(OfferingGke(), min_version=version, release_channel="stable")
 
-    assert told == (
+    assert message == (
         f"GkeCluster gke: min_version is '{version}', and the channel stable offers no release of it; its default is "
         f"{OFFERED['STABLE'][-1]}: say '1.33', or leave it out (cluster.min_version)"
     )
 
 
 def test_a_newer_cluster_needs_no_release_of_its_minimum_version() -> None:
-    """A channel goes on, and the stack's file stays: what was on offer when the cluster was made is not any more."""
+    """A channel advances while the stack file stays the same: a version that was offered at the cluster's creation no longer is."""
     assert made(Running("1.35.2-gke.1860000"), min_version="1.32", release_channel="stable", preview=False)["cluster_name"] == "prod"
 
 
@@ -85,7 +85,7 @@ def test_an_upgrade_to_a_version_that_the_channel_lacks_is_refused() -> None:
 
 
 def test_without_a_version_gke_is_not_asked() -> None:
-    cloud = Asked()
+    cloud = OfferingGke()
 
     assert made(cloud)["cluster_name"] == "prod"
     assert cloud.prefixes == []

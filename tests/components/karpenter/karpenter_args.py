@@ -1,4 +1,4 @@
-"""Arguments of Karpenter's components for their tests, and what AWS would answer."""
+"""Arguments of Karpenter's components for their tests, and a stand-in for AWS."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 ACCOUNT = "111122223333"
 REGION = "eu-west-1"
 LONG_NAME = "c" * 100
-"""The longest name that EKS takes."""
+"""The longest name that EKS accepts."""
 
 TAGS = {"environment": "prod", "owner": "ml-platform"}
 
@@ -27,7 +27,7 @@ RELEASE = "kubernetes:helm.sh/v3:Release"
 
 
 def scope(cluster: str = "training", region: str = REGION, partition: str = "aws", account: str = ACCOUNT) -> ControllerScope:
-    """The scope of a cluster's controller, with the names that its other components would have."""
+    """Return the scope of a cluster's controller, with the names that its other components would have."""
     return ControllerScope(
         cluster=cluster,
         account=account,
@@ -39,7 +39,7 @@ def scope(cluster: str = "training", region: str = REGION, partition: str = "aws
 
 
 class Aws(pulumi.runtime.Mocks):
-    """Answers what AWS adds to a resource, and remembers what was asked."""
+    """Answers with the values that AWS adds to a resource, and remembers requests."""
 
     def __init__(self, account: str = ACCOUNT) -> None:
         self.account = account
@@ -60,12 +60,12 @@ class Aws(pulumi.runtime.Mocks):
         raise AssertionError(f"components invoke nothing; {args.token} was called")
 
     def of(self, token: str) -> dict[str, dict[str, Any]]:
-        """The inputs of the resources of one type, by their Pulumi names."""
+        """Return the inputs of the resources of one type, by their Pulumi names."""
         return {name: inputs for kind, name, inputs in self.resources if kind == token}
 
 
 def declared(declare: Callable[[], pulumi.ComponentResource], account: str = ACCOUNT) -> tuple[Aws, dict[str, Any]]:
-    """What a component registers with AWS's answers, and its outputs."""
+    """Return the resources that a component registers with AWS's answers, and its outputs."""
     aws = Aws(account)
     pulumi.runtime.set_mocks(aws, preview=False)
     outputs: dict[str, Any] = {}

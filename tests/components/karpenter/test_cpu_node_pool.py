@@ -18,7 +18,7 @@ NODE_POOL = "kubernetes:karpenter.sh/v1:NodePool"
 
 
 def args(**changes: Any) -> CpuNodePoolArgs:
-    # pyrefly: ignore[bad-return] -- what is wrong on purpose, too
+    # pyrefly: ignore[bad-return] -- some arguments are invalid on purpose
     return {
         "pool": "other-work",
         "labels": {"flexspot.dev/owner": "ann"},
@@ -30,7 +30,7 @@ def args(**changes: Any) -> CpuNodePoolArgs:
 
 @pytest.fixture
 def pool(register: Register) -> Callable[..., dict[str, Any]]:
-    """The NodePool that some arguments make."""
+    """Return the spec of the NodePool that CpuNodePool creates from some arguments."""
 
     def run(**changes: Any) -> dict[str, Any]:
         [made] = register(lambda: CpuNodePool("other", args(**changes))).of(NODE_POOL)
@@ -57,7 +57,7 @@ def test_nodes_are_general_machines_without_gpus_and_without_taints_up_to_a_ceil
 
 
 def test_only_families_with_known_prices_are_used(pool: Callable[..., dict[str, Any]]) -> None:
-    """So that a month has a worst case: Karpenter takes a dearer family when cheaper ones are out of stock."""
+    """A month then has a worst case: Karpenter uses a more expensive family when cheaper ones are out of stock."""
     families = requirements(pool())["karpenter.k8s.aws/instance-family"][1]
 
     assert families == prices_of(Vendor.AWS).family_names

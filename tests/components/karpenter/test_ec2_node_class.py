@@ -1,4 +1,4 @@
-"""Ec2NodeClass: an image that is pinned, disks that are encrypted, and the network, reservations and tags of the nodes."""
+"""Ec2NodeClass: a pinned image, encrypted disks, and the network, reservations and tags of the nodes."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_a_node_class_is_pinned_private_encrypted_and_hides_its_credentials_from
         },
         "detailedMonitoring": False,
         "associatePublicIPAddress": False,
-        # The last one is not the caller's: without it the EBS driver's policy lets no volume be attached.
+        # The last one is not given by the caller: without it the EBS driver's policy does not allow attaching volumes.
         "tags": {"environment": "dev", "owner": "ml-platform", "ebs.csi.aws.com/cluster-name": "platform"},
     }
 
@@ -79,7 +79,7 @@ def test_the_root_volume_is_small_if_the_machines_own_disks_have_images_and_scra
 
 
 @pytest.mark.parametrize(
-    "asked,volume",
+    "given,volume",
     [
         ({"boot_disk_throughput_mib": 1000, "local_nvme": True}, ("30Gi", 4000, 1000)),
         ({"boot_disk_iops": 16_000, "local_nvme": True}, ("32Gi", 16_000, 125)),
@@ -89,9 +89,9 @@ def test_the_root_volume_is_small_if_the_machines_own_disks_have_images_and_scra
     ],
 )
 def test_values_of_a_volume_that_are_not_given_adapt_to_those_that_are(
-    asked: dict[str, Any], volume: tuple[str, int, int], register: Register
+    given: dict[str, Any], volume: tuple[str, int, int], register: Register
 ) -> None:
-    [root] = spec(register, **asked)["blockDeviceMappings"]
+    [root] = spec(register, **given)["blockDeviceMappings"]
 
     assert (root["ebs"]["volumeSize"], root["ebs"]["iops"], root["ebs"]["throughput"]) == volume
 

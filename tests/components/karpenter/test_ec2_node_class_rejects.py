@@ -1,4 +1,4 @@
-"""What Ec2NodeClass refuses: it names the input, its value, what is allowed and the next step, and registers nothing."""
+"""Ec2NodeClass: refused arguments. A message names the input, its value, what is allowed and the next step. Nothing is registered."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""EfaPlacementGroup: instances close to one another, in a group of a name that fits."""
+"""EfaPlacementGroup: instances close to each other, in a group with a name that fits."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ GROUP = "aws:ec2/placementGroup:PlacementGroup"
 
 
 def args(**changes: Any) -> EfaPlacementGroupArgs:
-    # pyrefly: ignore[bad-return] -- what is wrong on purpose, too
+    # pyrefly: ignore[bad-return] -- some arguments are invalid on purpose
     return {"cluster": "platform", "pool": "h100-reserved", "tags": {"environment": "prod", "owner": "ann"}} | changes
 
 

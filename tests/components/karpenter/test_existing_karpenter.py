@@ -1,4 +1,4 @@
-"""ExistingKarpenter: it is read, never made, and one with which the platform's pools cannot do is refused with what its owner can do."""
+"""ExistingKarpenter: it is read, never created, and a Karpenter that does not suit the platform's pools is refused with a remedy."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ ENVIRONMENT = {
     "CLUSTER_NAME": "ml",
     "INTERRUPTION_QUEUE": "Karpenter-ml",
 }
-"""As the chart writes it (charts/karpenter/templates/deployment.yaml of v1.14.1, read 2026-11-26)."""
+"""Environment as the chart writes it (charts/karpenter/templates/deployment.yaml of v1.14.1, read 2026-11-26)."""
 
 NEW_FIELDS = ["capacityReservationSelectorTerms", "networkInterfaces", "placementGroupSelector"]
 
 
 def deployment(version: str | None = "1.14.1", environment: dict[str, str] | None = None, **changes: str | None) -> dict[str, Any]:
-    """The Deployment in the chart's words, with other variables; None takes one out."""
-    told = {**(ENVIRONMENT if environment is None else environment), **changes}
-    variables: list[dict[str, Any]] = [{"name": name, "value": value} for name, value in told.items() if value is not None]
+    """Return the Deployment as the chart writes it, with changed variables. None removes one."""
+    values = {**(ENVIRONMENT if environment is None else environment), **changes}
+    variables: list[dict[str, Any]] = [{"name": name, "value": value} for name, value in values.items() if value is not None]
     namespace = {"name": "SYSTEM_NAMESPACE", "valueFrom": {"fieldRef": {"fieldPath": "metadata.namespace"}}}
     containers = [{"name": "proxy"}, {"name": "controller", "env": [*variables, namespace]}]
     labels = {"app.kubernetes.io/name": "karpenter"} | ({} if version is None else {"app.kubernetes.io/version": version})
@@ -36,7 +36,7 @@ def deployment(version: str | None = "1.14.1", environment: dict[str, str] | Non
 
 
 def definition(*without: str, served: bool = True) -> dict[str, Any]:
-    """The definition of node classes, as far as it is asked for."""
+    """Return the definition of node classes, reduced to the fields that are checked."""
     fields = {each: {} for each in ("role", "tags", *NEW_FIELDS) if each not in without}
     schema = {"openAPIV3Schema": {"properties": {"spec": {"properties": fields}}}}
     return {"metadata": {"name": NODE_CLASSES}, "spec": {"versions": [{"name": "v1", "served": served, "schema": schema}]}}
@@ -48,17 +48,17 @@ def arguments(**changes: Any) -> ExistingKarpenterArgs:
 
 
 def seen(controller: dict[str, Any] | None, node_classes: dict[str, Any] | None = None, **changes: Any) -> dict[str, Any]:
-    cloud = asked(controller, node_classes)
+    cloud = cloud_with(controller, node_classes)
     return outputs_of(cloud, lambda: ExistingKarpenter("karpenter", arguments(**changes)), preview=cloud.is_preview)
 
 
-def asked(controller: dict[str, Any] | None, node_classes: dict[str, Any] | None = None) -> ReadCloud:
+def cloud_with(controller: dict[str, Any] | None, node_classes: dict[str, Any] | None = None) -> ReadCloud:
     answers = {THERE: controller, NODE_CLASSES: node_classes or definition()}
     return ReadCloud(None if controller is None else lambda identity: answers[identity] or {})
 
 
 def test_both_are_read_by_their_names_and_only_the_component_is_registered() -> None:
-    cloud = asked(deployment())
+    cloud = cloud_with(deployment())
 
     outputs_of(cloud, lambda: ExistingKarpenter("karpenter", arguments()))
 
@@ -67,7 +67,7 @@ def test_both_are_read_by_their_names_and_only_the_component_is_registered() -> 
 
 
 @pytest.mark.parametrize(
-    "controller,node_classes,said",
+    "controller,node_classes,message",
     [
         (deployment("1.8.6"), definition(), r"is 1\.8\.6; its node pools and classes need 1\.9 or newer"),
         (deployment("0.37.5"), definition(), r"is 0\.37\.5; its node pools and classes need 1\.9 or newer"),
@@ -79,8 +79,8 @@ def test_both_are_read_by_their_names_and_only_the_component_is_registered() -> 
         (deployment(), definition(served=False), "lacks capacityReservationSelectorTerms, networkInterfaces, placementGroupSelector"),
     ],
 )
-def test_an_unsuitable_karpenter_is_refused_with_a_remedy(controller: dict[str, Any], node_classes: dict[str, Any], said: str) -> None:
-    with pytest.raises(pulumi.RunError, match=f"ExistingKarpenter karpenter: .*{said}"):
+def test_an_unsuitable_karpenter_is_refused_with_a_remedy(controller: dict[str, Any], node_classes: dict[str, Any], message: str) -> None:
+    with pytest.raises(pulumi.RunError, match=f"ExistingKarpenter karpenter: .*{message}"):
         seen(controller, node_classes, kubernetes_version="1.36")
 
 
@@ -95,7 +95,7 @@ def test_all_problems_are_reported_at_once() -> None:
     "controller",
     [
         pytest.param(deployment("1.15.1"), id="a minor version that is newer than what is known here"),
-        pytest.param(deployment(version=None), id="a chart of somebody's own, without the version"),
+        pytest.param(deployment(version=None), id="a custom chart without the version"),
         pytest.param(deployment(environment={}), id="variables that come from elsewhere"),
     ],
 )
@@ -115,7 +115,7 @@ def test_offline_nothing_is_refused() -> None:
 
 @pytest.mark.parametrize("written", ["karpenter", "/karpenter", "a/b/c", "kube-system/"])
 def test_a_deployment_without_its_namespace_is_refused_before_anything_is_read(written: str) -> None:
-    cloud = asked(deployment())
+    cloud = cloud_with(deployment())
 
     with pytest.raises(ValueError, match="it must be NAMESPACE/NAME; write kube-system/karpenter"):
         outputs_of(cloud, lambda: ExistingKarpenter("karpenter", arguments(deployment=written)))

@@ -15,7 +15,7 @@ NODE_POOL = "kubernetes:karpenter.sh/v1:NodePool"
 
 
 def args(**changes: Any) -> GpuNodePoolArgs:
-    # pyrefly: ignore[bad-return] -- what is wrong on purpose, too
+    # pyrefly: ignore[bad-return] -- some arguments are invalid on purpose
     return {
         "pool": "l4-spot",
         "machines": ["g6.xlarge"],
@@ -195,7 +195,7 @@ def test_quiet_hours_stop_every_voluntary_removal_in_addition_to_the_other_budge
             {**OF_NEURON, "pool": "l4-spot", "taints": [{"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}]},
             "gpu-pool-without-taint: GpuNodePool l4-spot has taints on nvidia.com/gpu; add one on aws.amazon.com/neuron",
         ),
-        ({"capacity_types": []}, "capacity_types is none; Karpenter has reserved, spot, on-demand"),
+        ({"capacity_types": []}, "capacity_types is empty; Karpenter has reserved, spot, on-demand"),
         ({"weight": 0}, "weight is 0; Karpenter takes 1 to 100"),
         ({"weight": 101}, "weight is 101; Karpenter takes 1 to 100"),
         ({"idle_seconds": -1}, "idle_seconds is -1; it is 0 or more"),
@@ -231,6 +231,6 @@ def test_its_name_is_an_output(outputs: Outputs) -> None:
 def test_zones_given_by_id_are_required_by_the_label_of_ids(register: Register) -> None:
     [pool] = register(lambda: GpuNodePool("l4-spot", args(zones=["use1-az4", "use1-az1"]))).of(NODE_POOL)
 
-    asked = {each["key"]: each["values"] for each in pool["spec"]["template"]["spec"]["requirements"]}
-    assert asked["topology.k8s.aws/zone-id"] == ["use1-az1", "use1-az4"]
-    assert "topology.kubernetes.io/zone" not in asked
+    required = {each["key"]: each["values"] for each in pool["spec"]["template"]["spec"]["requirements"]}
+    assert required["topology.k8s.aws/zone-id"] == ["use1-az1", "use1-az4"]
+    assert "topology.kubernetes.io/zone" not in required

@@ -1,4 +1,4 @@
-"""KarpenterController: which charts it installs, in which order, and what it says to them."""
+"""KarpenterController: its charts, their order and their values."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ENDPOINT = "https://0123456789ABCDEF.gr7.eu-west-1.eks.amazonaws.com"
 
 
 def args(**changes: Any) -> KarpenterControllerArgs:
-    # pyrefly: ignore[bad-return] -- what is wrong on purpose, too
+    # pyrefly: ignore[bad-return] -- some arguments are invalid on purpose
     return {
         "cluster_name": pulumi.Output.from_input("training"),
         "cluster_endpoint": pulumi.Output.from_input(ENDPOINT),
@@ -109,7 +109,7 @@ def test_fewer_than_one_replica_is_refused_before_anything_is_registered(refusal
 
 @pytest.mark.lab
 def test_every_value_is_one_of_the_charts_and_every_feature_gate_is_set(tools: Tools) -> None:
-    """Of the chart in the Go module, whose values are those of 1.14.1 but for the stamp: its version and its image's tag say 1.13.0."""
+    """The chart in the Go module has the values of 1.14.1, except that its version and its image's tag are 1.13.0."""
     [path] = [path for path in tools.assets("karpenter-aws", "chart") if path.name == "values.yaml"]
     chart: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
     ours = values()

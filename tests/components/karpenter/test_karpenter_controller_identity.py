@@ -1,4 +1,4 @@
-"""KarpenterControllerIdentity: a role with the seven policies, for the controller's pods alone."""
+"""KarpenterControllerIdentity: a role with the seven policies, only for the controller's pods."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ KINDS = {"node-lifecycle", "iam-integration", "eks-integration", "interruption",
 
 def args(**changes: Any) -> KarpenterControllerIdentityArgs:
     cluster = changes.get("cluster", "training")
-    # pyrefly: ignore[bad-return] -- what is wrong on purpose, too
+    # pyrefly: ignore[bad-return] -- some arguments are invalid on purpose
     return {
         "cluster": cluster,
         "cluster_name": pulumi.Output.from_input(cluster),

@@ -1,4 +1,4 @@
-"""The controller's policies: the ones of Karpenter's own template, and short enough for IAM whatever the cluster is called."""
+"""The controller's policies: those of Karpenter's own template, within IAM's limits for every cluster name."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LONGEST = [("ap-southeast-1", "aws"), ("ap-northeast-1", "aws"), ("cn-northwest-
 
 
 def digest(statement: Statement) -> str:
-    """As upstream_policies.yaml says."""
+    """Return a statement's digest as upstream_policies.yaml defines it."""
     lists: dict[str, Any] = {"Action": sorted(listed(statement["Action"])), "Resource": sorted(listed(statement.get("Resource", [])))}
     if "Condition" in statement:
         lists["Condition"] = {

@@ -1,7 +1,7 @@
-"""From an event of AWS to Karpenter's queue: what InterruptionQueue declares, made in moto's AWS and used.
+"""From an event of AWS to Karpenter's queue: the resources of InterruptionQueue, created and used in moto.
 
-Moto matches events and delivers them as EventBridge does, and takes events of AWS's own sources from anybody, which AWS does not. It
-enforces no policy.
+Moto matches and delivers events as EventBridge does. Unlike AWS, it accepts events with AWS's own sources from any sender. It enforces no
+policy.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ OTHERS: dict[str, dict[str, Any]] = _DOCUMENTS.pop("others")
 
 
 class InterruptionPath:
-    """The queue and the rules, as they are in moto's AWS."""
+    """The queue and the rules as they are in moto."""
 
     def __init__(self) -> None:
         self.events: EventBridgeClient = boto3.client("events", region_name=REGION)
@@ -50,12 +50,12 @@ class InterruptionPath:
             self.events.put_targets(Rule=target["rule"], Targets=[{"Id": target["targetId"], "Arn": target["arn"]}])
 
     def send(self, event: dict[str, Any]) -> None:
-        said = {"Source": "source", "DetailType": "detail-type", "Resources": "resources"}
-        entry: Any = {name: event[key] for name, key in said.items()} | {"Detail": json.dumps(event["detail"])}
+        fields = {"Source": "source", "DetailType": "detail-type", "Resources": "resources"}
+        entry: Any = {name: event[key] for name, key in fields.items()} | {"Detail": json.dumps(event["detail"])}
         assert self.events.put_events(Entries=[entry])["FailedEntryCount"] == 0
 
     def arrived(self) -> list[dict[str, Any]]:
-        """The messages that are in the queue."""
+        """Return the messages in the queue."""
         messages = self.sqs.receive_message(QueueUrl=self.url, MaxNumberOfMessages=10, WaitTimeSeconds=0).get("Messages", [])
         return [json.loads(message.get("Body", "")) for message in messages]
 

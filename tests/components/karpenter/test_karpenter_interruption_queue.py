@@ -1,4 +1,4 @@
-"""InterruptionQueue: where AWS says what it takes back, and who may write there."""
+"""InterruptionQueue: the queue of interruption events, its rules and its policy."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ PATTERNS = {
     "instance-state-change": ("aws.ec2", "EC2 Instance State-change Notification"),
     "capacity-reservation-interruption": ("aws.ec2", "EC2 Capacity Reservation Instance Interruption Warning"),
 }
-"""Of Karpenter v1.14's own template."""
+"""From Karpenter v1.14's own template."""
 
 
 def args(**changes: Any) -> InterruptionQueueArgs:
-    # pyrefly: ignore[bad-return] -- what is wrong on purpose, too
+    # pyrefly: ignore[bad-return] -- some arguments are invalid on purpose
     return {"cluster": "training", "account": ACCOUNT, "region": REGION, "tags": TAGS} | changes
 
 
@@ -107,9 +107,9 @@ def test_events_are_accepted_and_plain_http_is_denied() -> None:
     ],
 )
 def test_principalmapper_agrees_about_senders(action: str, principal: str, secure: str, decided: str) -> None:
-    asked = [Request(action, ARN, {"aws:SecureTransport": secure}, principal)]
+    requests = [Request(action, ARN, {"aws:SecureTransport": secure}, principal)]
 
-    assert decided_otherwise([queue_policy(ARN)], decided, asked) == []
+    assert decided_otherwise([queue_policy(ARN)], decided, requests) == []
 
 
 @pytest.mark.parametrize("cluster", ["training", LONG_NAME])

@@ -1,6 +1,6 @@
-"""Karpenter's controller can do what it does, and nothing to what is not its own, as principalmapper decides.
+"""Permissions of Karpenter's controller: its own requests are allowed, and changes of other resources are not, as principalmapper decides.
 
-What each statement says: test_karpenter_controller_policies.py.
+test_karpenter_controller_policies.py tests each statement.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ ALLOWED, REFUSED = requests("allowed"), requests("refused")
 NEEDED = [(request, key) for request in ALLOWED.values() for key in request.context]
 
 OPTIONAL = {("ec2:CreateTags", "aws:TagKeys"), ("ec2:CreateTags", "aws:RequestTag/eks:eks-cluster-name")}
-"""Keys of tags on an instance that exists, which may be missing: whoever writes no tag changes nothing."""
+"""Keys of tags on existing instances, which may be missing: a request that sets no tag changes nothing."""
 
 
 NIGHTLY = pytest.mark.nightly(held_by="test_statements_are_those_of_karpenters_own_template_and_one_for_the_spot_role")
@@ -84,5 +84,5 @@ def test_another_clusters_controller_can_do_nothing_that_needs_a_tag_or_a_name()
 
     shared = {each.action.partition(":")[2] for each in ALLOWED.values() if each.context and each not in refused}
     described = {each.action.partition(":")[2] for each in ALLOWED.values() if ":Describe" in each.action}
-    # The account's one role for Spot is no cluster's.
+    # The account's only role for Spot belongs to no cluster.
     assert shared == described - {"DescribeCluster"} | {"CreateServiceLinkedRole"}

@@ -1,4 +1,4 @@
-"""Names of what Karpenter has in AWS fit, whatever the cluster is called."""
+"""Names of Karpenter's resources in AWS fit for every cluster name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""KarpenterNodeIdentity: the role of the nodes, and how they join."""
+"""KarpenterNodeIdentity: the role of the nodes, and their access entry."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ ACCESS_ENTRY = "aws:eks/accessEntry:AccessEntry"
 
 CNI = "AmazonEKS_CNI_Policy"
 UPSTREAM = {"AmazonEKSWorkerNodePolicy", CNI, "AmazonEC2ContainerRegistryPullOnly", "AmazonSSMManagedInstanceCore"}
-"""What Karpenter v1.14's own template gives to nodes."""
+"""Policies of nodes in Karpenter v1.14's own template."""
 
 
 def args(**changes: Any) -> KarpenterNodeIdentityArgs:
-    # pyrefly: ignore[bad-return] -- what is wrong on purpose, too
+    # pyrefly: ignore[bad-return] -- some arguments are invalid on purpose
     return {"cluster": "training", "cluster_name": pulumi.Output.from_input("training"), "tags": TAGS} | changes
 
 

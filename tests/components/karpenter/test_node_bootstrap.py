@@ -1,4 +1,4 @@
-"""Kubelets and user data of Karpenter's nodes: as the definition of EC2NodeClass spells them, and in the form that each image reads."""
+"""Kubelet settings and user data of Karpenter's nodes, as EC2NodeClass spells them and in each image's format."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_kubelet_and_user_data_are_in_the_node_class(register: Register) -> None
 
 
 def test_karpenters_own_definition_has_these_fields_and_accepts_these_values() -> None:
-    """Its CEL rules are asked by the lab: tests/lab/test_eks_node_class_crd.py."""
+    """The lab tests its CEL rules: tests/lab/test_eks_node_class_crd.py."""
     if not DEFINITION.is_file():
         pytest.skip(f"there is no {DEFINITION}: `make tools` brings it")
     schema = yaml.safe_load(DEFINITION.read_text())["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]

@@ -1,4 +1,4 @@
-"""NodeTerminationHandler: for node groups without Karpenter, and never beside it."""
+"""NodeTerminationHandler: for node groups without Karpenter, and never together with it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def args(**changes: Any) -> NodeTerminationHandlerArgs:
-    # pyrefly: ignore[bad-return] -- what is wrong on purpose, too
+    # pyrefly: ignore[bad-return] -- some arguments are invalid on purpose
     return {"karpenter_queue": None} | changes
 
 

@@ -1,4 +1,4 @@
-"""Arguments of Queues for tests: one team, one flavor, and what a test changes of them."""
+"""Arguments of Queues for tests: one team and one flavor, with changes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def flavor_args(name: str = "l4-spot", **changes: Any) -> FlavorArgs:
         "node_taints": [],
         "tolerations": [{"key": "nvidia.com/gpu", "operator": "Equal", "value": "present", "effect": "NoSchedule"}],
     }
-    return flavor | changes  # pyrefly: ignore[bad-return] -- what is wrong on purpose, too
+    return flavor | changes  # pyrefly: ignore[bad-return] -- some arguments are invalid on purpose
 
 
 def queue_args(**changes: Any) -> QueueArgs:
@@ -41,7 +41,7 @@ def queue_args(**changes: Any) -> QueueArgs:
         "labels": {"flexspot.dev/team": "red"},
         "quotas": [quota_args(2)],
     }
-    return queue | changes  # pyrefly: ignore[bad-return] -- what is wrong on purpose, too
+    return queue | changes  # pyrefly: ignore[bad-return] -- some arguments are invalid on purpose
 
 
 def queues_args(**changes: Any) -> QueuesArgs:
@@ -51,4 +51,4 @@ def queues_args(**changes: Any) -> QueuesArgs:
         "flavors": [flavor_args()],
         "queues": [queue_args()],
     }
-    return arguments | changes  # pyrefly: ignore[bad-return] -- what is wrong on purpose, too
+    return arguments | changes  # pyrefly: ignore[bad-return] -- some arguments are invalid on purpose

@@ -1,4 +1,4 @@
-"""DwsProvisioning: what Kueue asks GKE for before a job on queued capacity starts."""
+"""DwsProvisioning: Kueue's requests to GKE before a job on queued capacity starts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ KUEUE = "kubernetes:kueue.x-k8s.io/v1beta2"
 
 def dws_args(**changes: Any) -> DwsProvisioningArgs:
     arguments: DwsProvisioningArgs = {"name": "dws", "labels": {"flexspot.dev/owner": "ml-platform"}}
-    return arguments | changes  # pyrefly: ignore[bad-return] -- what is wrong on purpose, too
+    return arguments | changes  # pyrefly: ignore[bad-return] -- some arguments are invalid on purpose
 
 
 def test_requests_are_of_gkes_queued_class_for_pods_with_gpus_whose_nodes_are_their_own(register: Register) -> None:

@@ -1,4 +1,4 @@
-"""JobSetController: which chart it installs, with which values, held against the chart's own."""
+"""JobSetController: its chart and values, compared with the chart's own."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ RELEASE = "kubernetes:helm.sh/v3:Release"
 
 @pytest.fixture
 def release(register: Register) -> Callable[..., dict[str, Any]]:
-    """The inputs of the release that JobSetController makes of some arguments."""
+    """Return the inputs of the release that JobSetController creates from some arguments."""
 
     def run(**args: Any) -> dict[str, Any]:
-        arguments: JobSetControllerArgs = {**args}  # pyrefly: ignore[bad-unpacking] -- whichever of them a test sets
+        arguments: JobSetControllerArgs = {**args}  # pyrefly: ignore[bad-unpacking] -- a test sets any of them
         [inputs] = register(lambda: JobSetController("jobset", arguments)).of(RELEASE)
         return inputs
 
@@ -47,7 +47,7 @@ def test_the_released_chart_is_installed_at_a_pinned_version_in_a_separate_names
 
 
 def test_it_is_the_jobset_version_of_the_pinned_kueue() -> None:
-    """Kueue decodes what JobSet's controller serves; both name each other's version in go.mod."""
+    """Kueue decodes objects that JobSet's controller serves. Each names the other's version in go.mod."""
     pins = (family_named("kueue").folder / "go.mod").read_text()
 
     assert f"sigs.k8s.io/jobset v{shipped_versions().chart(Chart.JOBSET).version} " in pins
@@ -56,9 +56,9 @@ def test_it_is_the_jobset_version_of_the_pinned_kueue() -> None:
 
 def test_sizes_and_placement_can_be_set_and_one_of_several_replicas_stays_available(release: Callable[..., dict[str, Any]]) -> None:
     tolerations = [{"key": "CriticalAddonsOnly", "operator": "Exists"}]
-    asked = release(replicas=3, cpu_milli=3000, memory_mib=512, node_selector={"flexspot.dev/system": "true"}, tolerations=tolerations)
+    made = release(replicas=3, cpu_milli=3000, memory_mib=512, node_selector={"flexspot.dev/system": "true"}, tolerations=tolerations)
 
-    values = asked["values"]["controller"]
+    values = made["values"]["controller"]
     assert (values["replicas"], values["podDisruptionBudget"]) == (3, {"enabled": True, "minAvailable": 1})
     assert values["resources"] == {"requests": {"cpu": "3", "memory": "512Mi"}, "limits": {"cpu": "3", "memory": "512Mi"}}
     assert (values["nodeSelector"], values["tolerations"]) == ({"flexspot.dev/system": "true"}, tolerations)
@@ -80,7 +80,7 @@ def test_invalid_arguments_are_refused_before_anything_is_registered(args: Any, 
 def test_every_value_is_one_of_the_modules_chart(release: Callable[..., dict[str, Any]]) -> None:
     tools = ensure_tools(CHECKOUT / ".tools", Silence(), wanted=(family_named("jobset"),))
     files = {each.name: yaml.safe_load(each.read_text()) for each in tools.assets("jobset", "chart")}
-    asked = release(node_selector={"a": "b"}, tolerations=[{"key": "c", "operator": "Exists"}])
+    made = release(node_selector={"a": "b"}, tolerations=[{"key": "c", "operator": "Exists"}])
 
-    assert files["Chart.yaml"]["version"] == asked["version"]
-    assert unknown_values(asked["values"], files["values.yaml"]) == []
+    assert files["Chart.yaml"]["version"] == made["version"]
+    assert unknown_values(made["values"], files["values.yaml"]) == []

@@ -1,4 +1,4 @@
-"""KueueController: which chart it installs, with which values, and when none."""
+"""KueueController: its chart and values, and clusters that already have Kueue."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ RELEASE = "kubernetes:helm.sh/v3:Release"
 
 @pytest.fixture
 def release(register: Register) -> Callable[..., dict[str, Any]]:
-    """The inputs of the release that KueueController makes of some arguments."""
+    """Return the inputs of the release that KueueController creates from some arguments."""
 
     def run(**args: Any) -> dict[str, Any]:
-        arguments: KueueControllerArgs = {**args}  # pyrefly: ignore[bad-unpacking] -- whichever of them a test sets
+        arguments: KueueControllerArgs = {**args}  # pyrefly: ignore[bad-unpacking] -- a test sets any of them
         [inputs] = register(lambda: KueueController("kueue", arguments)).of(RELEASE)
         return inputs
 
@@ -35,7 +35,7 @@ def release(register: Register) -> Callable[..., dict[str, Any]]:
 
 @pytest.fixture
 def configuration(release: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
-    """The configuration that the release hands to Kueue."""
+    """Return the configuration in the release's values."""
 
     def run(**args: Any) -> dict[str, Any]:
         return yaml.safe_load(release(**args)["values"]["managerConfig"]["controllerManagerConfigYaml"])
@@ -52,7 +52,7 @@ def test_the_released_chart_and_image_are_installed_with_two_replicas_of_which_o
     assert (inputs["name"], inputs["namespace"], inputs["createNamespace"]) == ("kueue", "kueue-system", True)
     assert (inputs["atomic"], inputs["timeout"]) == (True, 600), "what fails half-way is taken back"
     values = inputs["values"]["controllerManager"]
-    # Not the moving one of the chart's source.
+    # Not the moving image of the chart's source.
     assert values["manager"]["image"] == {"repository": "registry.k8s.io/kueue/kueue", "tag": "v0.19.0", "pullPolicy": "IfNotPresent"}
     assert (values["replicas"], values["podDisruptionBudget"]) == (2, {"enabled": True, "minAvailable": 1})
     [spread] = values["topologySpreadConstraints"]
@@ -64,9 +64,9 @@ def test_the_released_chart_and_image_are_installed_with_two_replicas_of_which_o
 def test_it_runs_anywhere_unless_selector_and_tolerations_are_set(release: Callable[..., dict[str, Any]]) -> None:
     tolerations = [{"key": "CriticalAddonsOnly", "operator": "Exists", "effect": "NoSchedule"}]
 
-    told = release(node_selector={"flexspot.dev/system": "true"}, tolerations=tolerations)["values"]["controllerManager"]
+    placed = release(node_selector={"flexspot.dev/system": "true"}, tolerations=tolerations)["values"]["controllerManager"]
 
-    assert (told["nodeSelector"], told["tolerations"]) == ({"flexspot.dev/system": "true"}, tolerations)
+    assert (placed["nodeSelector"], placed["tolerations"]) == ({"flexspot.dev/system": "true"}, tolerations)
     assert not release()["values"]["controllerManager"].keys() & {"nodeSelector", "tolerations"}
 
 

@@ -1,4 +1,4 @@
-"""Queues: the flavors, cohorts and queues that it registers, and what it refuses."""
+"""Queues: the flavors, cohorts and queues that it registers, and invalid arguments."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"queues": [queue_args(stop="Hold")]}, "queue red has stop 'Hold'; allowed: none, hold, drain"),
     ({"queues": [queue_args(admission_checks=[{"name": "dws", "flavors": ["h100"]}])]}, "queue red has admission check dws on flavor"),
 ]
-"""What is changed, and what is said of it."""
+"""Changed arguments, and the message about them."""
 
 
 @pytest.mark.parametrize("changes,problem", REFUSED)
@@ -162,13 +162,13 @@ PARTS = ("aws.amazon.com/neuroncore", "aws.amazon.com/neurondevice")
 
 
 def amounts(spec: dict[str, Any], field: str = "nominalQuota") -> dict[str, dict[str, str]]:
-    """What of each resource a flavor gives."""
+    """Return the quota of each resource in each flavor."""
     [group] = spec["resourceGroups"]
     return {flavor["name"]: {each["name"]: each[field] for each in flavor["resources"] if field in each} for flavor in group["flavors"]}
 
 
 def test_a_queue_of_gpus_and_neuron_devices_counts_each_only_in_its_own_flavors(register: Register) -> None:
-    # cpu and memory may stand in one group of resources alone, and of it every flavor says every resource (Kueue v0.19, its webhook).
+    # cpu and memory may be in only one group of resources, in which every flavor has every resource (Kueue v0.19, its webhook).
     queue = queue_args(quotas=[quota_args(2, borrowing_limit=1), quota_args(16, borrowing_limit=8, flavor="trn-spot")])
 
     [spec] = specs(register, "ClusterQueue", flavors=[flavor_args(), flavor_args("trn-spot", resource=NEURON)], queues=[queue])
@@ -186,7 +186,7 @@ def test_a_queue_of_gpus_and_neuron_devices_counts_each_only_in_its_own_flavors(
 
 
 def test_a_queue_without_a_share_of_devices_has_a_quota_of_zero_for_them(register: Register) -> None:
-    # Kueue admits what a queue says nothing of: tests/lab/test_neuron_queues.py.
+    # Kueue admits resources that a queue does not cover: tests/lab/test_neuron_queues.py.
     [spec] = specs(register, "ClusterQueue", flavors=[flavor_args(), flavor_args("trn-spot", resource=NEURON)])
 
     assert amounts(spec) == {"l4-spot": {"cpu": "8", "memory": "32Gi", "nvidia.com/gpu": "2", **dict.fromkeys((NEURON, *PARTS), "0")}}

@@ -1,4 +1,4 @@
-"""StockOutWatch: what it may do, and how its pod runs."""
+"""StockOutWatch: its permissions and its pod."""
 
 from __future__ import annotations
 
@@ -73,11 +73,11 @@ def test_its_program_is_a_file_of_a_config_map_and_a_change_restarts_the_pod(reg
 
 
 @pytest.mark.parametrize(
-    "given,told",
+    "given,problem",
     [
         ({"hold_minutes": 1}, "hold_minutes (is 1): should be at least 5"),
         ({"image": "Python:3"}, "StockOutWatch watch: image"),
     ],
 )
-def test_the_component_refuses_what_the_settings_refuse(refusal: Refusal, given: dict[str, Any], told: str) -> None:
-    assert told in refusal(StockOutWatch, "watch", {"namespace": "a", "labels": {}, "cohort": "ml-platform", **given})
+def test_the_component_refuses_what_the_settings_refuse(refusal: Refusal, given: dict[str, Any], problem: str) -> None:
+    assert problem in refusal(StockOutWatch, "watch", {"namespace": "a", "labels": {}, "cohort": "ml-platform", **given})

@@ -1,4 +1,4 @@
-"""The script that closes flavors, on events as Karpenter and GKE's autoscaler write them."""
+"""The script that closes flavors, with events as Karpenter and GKE's autoscaler write them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ TAINT = {"key": "flexspot.dev/stock-out", "value": "true", "effect": "NoSchedule
 
 
 def no_capacity(node_claim: str, last: str = "2026-11-25T11:58:00Z") -> dict[str, Any]:
-    """As Karpenter 1.14 writes it, of an object that is in no namespace."""
+    """Return an event as Karpenter 1.14 writes it, about an object without a namespace."""
     return {
         "metadata": {"name": f"{node_claim}.18a1", "namespace": "default", "creationTimestamp": last},
         "involvedObject": {"apiVersion": "karpenter.sh/v1", "kind": "NodeClaim", "name": node_claim},
@@ -43,13 +43,13 @@ def no_capacity(node_claim: str, last: str = "2026-11-25T11:58:00Z") -> dict[str
 
 
 def failed_scale_up(pod: str, zone: str, first: str, last: str) -> dict[str, Any]:
-    """As `kubectl describe pod` shows it on GKE."""
-    said = f"Node scale up in zones {zone} associated with this pod failed: GCE out of resources. Pod is at risk of not being scheduled."
+    """Return an event as `kubectl describe pod` shows it on GKE."""
+    message = f"Node scale up in zones {zone} associated with this pod failed: GCE out of resources. Pod is at risk of not being scheduled."
     return {
         "metadata": {"name": f"{pod}.{zone}", "namespace": "nlp", "creationTimestamp": first},
         "involvedObject": {"kind": "Pod", "namespace": "nlp", "name": pod},
         "reason": "FailedScaleUp",
-        "message": said,
+        "message": message,
         "source": {"component": "cluster-autoscaler"},
         "firstTimestamp": first,
         "lastTimestamp": last,
@@ -63,17 +63,17 @@ def flavor(pool: str, *taints: dict[str, str], until: str | None = None, key: st
 
 
 def test_karpenters_event_closes_the_flavor_of_its_pool_and_no_other() -> None:
-    said = karpenter_stock_outs([no_capacity("l4-spot-x8k2z")])
+    stock_outs = karpenter_stock_outs([no_capacity("l4-spot-x8k2z")])
 
-    assert closed_until(flavor("l4-spot"), said, HALF_AN_HOUR) == seconds("2026-11-25T12:28:00Z")
-    assert closed_until(flavor("l4"), said, HALF_AN_HOUR) == 0
-    assert closed_until(flavor("t4-spot"), said, HALF_AN_HOUR) == 0
+    assert closed_until(flavor("l4-spot"), stock_outs, HALF_AN_HOUR) == seconds("2026-11-25T12:28:00Z")
+    assert closed_until(flavor("l4"), stock_outs, HALF_AN_HOUR) == 0
+    assert closed_until(flavor("t4-spot"), stock_outs, HALF_AN_HOUR) == 0
 
 
 def test_the_last_event_counts() -> None:
-    said = karpenter_stock_outs([no_capacity("l4-spot-x8k2z"), no_capacity("l4-spot-9bbbw", "2026-11-25T11:30:00Z")])
+    stock_outs = karpenter_stock_outs([no_capacity("l4-spot-x8k2z"), no_capacity("l4-spot-9bbbw", "2026-11-25T11:30:00Z")])
 
-    assert closed_until(flavor("l4-spot"), said, HALF_AN_HOUR) == seconds("2026-11-25T12:28:00Z")
+    assert closed_until(flavor("l4-spot"), stock_outs, HALF_AN_HOUR) == seconds("2026-11-25T12:28:00Z")
 
 
 def test_a_flavor_of_several_pools_is_never_closed_and_each_flavor_of_a_stack_is_identified_by_its_pool() -> None:
@@ -99,9 +99,9 @@ def test_a_flavor_of_several_pools_is_never_closed_and_each_flavor_of_a_stack_is
 )
 def test_gkes_event_counts_while_its_pod_has_no_node(pod: dict[str, Any] | None, closed: bool) -> None:  # noqa: FBT001
     events = [failed_scale_up("sweep-0-abc", "us-central1-a", "2026-11-25T11:50:00Z", "2026-11-25T11:58:00Z")]
-    said = gke_stock_outs(events, {("nlp", "sweep-0-abc"): pod} if pod else {}, NOON)
+    stock_outs = gke_stock_outs(events, {("nlp", "sweep-0-abc"): pod} if pod else {}, NOON)
 
-    assert (closed_until(flavor("l4-spot", key=GKE_POOL), said, HALF_AN_HOUR) > NOON) is closed
+    assert (closed_until(flavor("l4-spot", key=GKE_POOL), stock_outs, HALF_AN_HOUR) > NOON) is closed
 
 
 def test_gke_is_given_the_time_to_try_its_other_zones() -> None:
@@ -130,11 +130,11 @@ def queue(own: str | int) -> dict[str, Any]:
 
 
 def workload(ready: str, flavor: str = "l4-spot", gpus: str = "4", **conditions: str) -> dict[str, Any]:
-    """As Kueue writes one that it has admitted."""
+    """Return a workload as Kueue writes it after admission."""
     flavors = {"nvidia.com/gpu": flavor, "cpu": flavor}
     assigned = {"name": "main", "count": 1, "flavors": flavors, "resourceUsage": {"nvidia.com/gpu": gpus, "cpu": "1"}}
-    told = [{"type": name, "status": status} for name, status in {"PodsReady": ready, **conditions}.items()]
-    return {"status": {"admission": {"clusterQueue": "nlp", "podSetAssignments": [assigned]}, "conditions": told}}
+    written = [{"type": name, "status": status} for name, status in {"PodsReady": ready, **conditions}.items()]
+    return {"status": {"admission": {"clusterQueue": "nlp", "podSetAssignments": [assigned]}, "conditions": written}}
 
 
 @pytest.mark.parametrize(

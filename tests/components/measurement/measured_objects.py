@@ -1,4 +1,4 @@
-"""What the components of measurement make of some arguments. Not a test."""
+"""Resources of the measurement components with some arguments. Not a test."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ LEAST = {"namespace": "measuring", "prometheus": "annotations", "labels": {"flex
 
 
 def exporter(register: Callable[[Callable[[], object]], Any], **args: Any) -> Any:
-    """What KubeStateMetrics registers."""
-    arguments: KubeStateMetricsArgs = {**LEAST, **args}  # pyrefly: ignore[bad-unpacking] -- whichever of them a test sets
+    """Return the resources that KubeStateMetrics registers."""
+    arguments: KubeStateMetricsArgs = {**LEAST, **args}  # pyrefly: ignore[bad-unpacking] -- a test sets any of them
     return register(lambda: KubeStateMetrics("ksm", arguments))
 
 
 def rules(register: Callable[[Callable[[], object]], Any], **args: Any) -> Any:
-    """What RecordingRules registers."""
-    arguments: RecordingRulesArgs = {**LEAST, **args}  # pyrefly: ignore[bad-unpacking] -- whichever of them a test sets
+    """Return the resources that RecordingRules registers."""
+    arguments: RecordingRulesArgs = {**LEAST, **args}  # pyrefly: ignore[bad-unpacking] -- a test sets any of them
     return register(lambda: RecordingRules("rules", arguments))

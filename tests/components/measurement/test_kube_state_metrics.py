@@ -1,4 +1,4 @@
-"""KubeStateMetrics: what it may see, what it shows, how it runs, and what has it scraped."""
+"""KubeStateMetrics: its permissions, its series, its pods, and the objects by which Prometheus scrapes it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OPERATORS = "kubernetes:monitoring.coreos.com/v1:ServiceMonitor"
 
 
 def pod(register: Register, **args: Any) -> dict[str, Any]:
-    """The spec of the exporter's pods."""
+    """Return the spec of the exporter's pods."""
     [deployment] = exporter(register, **args).of(DEPLOYMENT)
     return deployment["spec"]["template"]["spec"]
 

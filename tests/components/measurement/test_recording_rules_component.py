@@ -1,4 +1,4 @@
-"""RecordingRules: the same rules, wherever Prometheus reads rules from."""
+"""RecordingRules: the same rules for each kind of Prometheus."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""MonthlyCost: a resource without resources that says what a month costs."""
+"""MonthlyCost: a resource without cloud resources that has the cost of a month."""
 
 from __future__ import annotations
 
@@ -38,6 +38,6 @@ def test_a_budget_may_be_left_out(budget: str | None, register: Register) -> Non
 @pytest.mark.parametrize("key", ["expected_usd", "expected_at_most_usd", "worst_case_usd", "idle_floor_usd", "budget_usd"])
 @pytest.mark.parametrize("written", ["much", "", "NaN", "Infinity", "-1"])
 def test_an_invalid_amount_is_refused_before_anything_is_registered(key: str, written: str, refusal: Refusal) -> None:
-    said = refusal(MonthlyCost, "cost", cost_args(**{key: written}))
+    message = refusal(MonthlyCost, "cost", cost_args(**{key: written}))
 
-    assert f"{key} of dev is '{written}'; it must be an amount of 0 or more" in said
+    assert f"{key} of dev is '{written}'; it must be an amount of 0 or more" in message

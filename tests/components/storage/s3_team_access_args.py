@@ -1,4 +1,4 @@
-"""Arguments of an S3TeamAccess that is accepted."""
+"""Valid arguments of an S3TeamAccess."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ KEY = "arn:aws:kms:us-east-1:111122223333:key/0a1b2c3d-4e5f-6071-8293-a4b5c6d7e8
 
 
 def team_access_args(**changes: Any) -> S3TeamAccessArgs:
-    # pyrefly: ignore[bad-return] -- what is wrong on purpose, too
+    # pyrefly: ignore[bad-return] -- some arguments are invalid on purpose
     return {
         "team": "red",
         "environment": "dev",

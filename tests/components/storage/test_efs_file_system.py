@@ -1,4 +1,4 @@
-"""EfsFileSystem: what it registers, whom its policy lets in, and what it refuses."""
+"""EfsFileSystem: its resources, its policy and invalid arguments."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ INGRESS = "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule"
 KEY = "arn:aws:kms:us-east-1:111122223333:key/0a1b2c3d-4e5f-6071-8293-a4b5c6d7e8f9"
 TAGS = {"owner": "ann"}
 HERE = "arn:aws:elasticfilesystem:us-east-1:111122223333:file-system/fs-1"
-SOMEBODYS = "arn:aws:elasticfilesystem:us-east-1:111122223333:access-point/fsap-mallory"
-"""Of the same file system, made by who may make access points in the account."""
+FOREIGN = "arn:aws:elasticfilesystem:us-east-1:111122223333:access-point/fsap-mallory"
+"""Access point of the same file system that another identity in the account created."""
 
 THROUGH = {
     "elasticfilesystem:AccessPointArn": "arn:aws:elasticfilesystem:us-east-1:111122223333:access-point/fsap-red",
     "elasticfilesystem:AccessedViaMountTarget": "true",
     "aws:SecureTransport": "true",
 }
-"""How the driver mounts: through an access point, from a mount target, over TLS."""
+"""Context of the driver's mounts: through an access point, from a mount target, over TLS."""
 
 
 def args(**changes: Any) -> EfsFileSystemArgs:
-    # pyrefly: ignore[bad-return] -- what is wrong on purpose, too
+    # pyrefly: ignore[bad-return] -- some arguments are invalid on purpose
     return {
         "cluster": "prod",
         "purpose": "checkpoints",
@@ -86,10 +86,10 @@ def test_only_nodes_reach_it_in_each_zone_and_by_nfs(register: Register) -> None
 
 
 def test_each_team_has_its_own_access_point_folder_and_user(register: Register) -> None:
-    doors = {each["tags"]["team"]: each for each in register(lambda: EfsFileSystem("files", args())).of(ACCESS_POINT)}
+    access_points = {each["tags"]["team"]: each for each in register(lambda: EfsFileSystem("files", args())).of(ACCESS_POINT)}
 
-    assert {team: each["rootDirectory"]["path"] for team, each in doors.items()} == {"blue": "/blue", "red": "/red"}
-    for team, each in doors.items():
+    assert {team: each["rootDirectory"]["path"] for team, each in access_points.items()} == {"blue": "/blue", "red": "/red"}
+    for team, each in access_points.items():
         own = team_id(team)
         assert each["posixUser"] == {"uid": own, "gid": own}
         assert each["rootDirectory"]["creationInfo"] == {"ownerUid": own, "ownerGid": own, "permissions": "0750"}
@@ -97,14 +97,14 @@ def test_each_team_has_its_own_access_point_folder_and_user(register: Register) 
 
 
 def test_datasets_are_one_folder_that_all_read_as_one_user(register: Register) -> None:
-    doors = register(lambda: EfsFileSystem("files", args(purpose="datasets"))).of(ACCESS_POINT)
+    access_points = register(lambda: EfsFileSystem("files", args(purpose="datasets"))).of(ACCESS_POINT)
 
-    assert [each["rootDirectory"]["path"] for each in doors] == ["/shared"] * 2
-    assert [each["posixUser"] for each in doors] == [{"uid": 1000, "gid": 1000}] * 2
+    assert [each["rootDirectory"]["path"] for each in access_points] == ["/shared"] * 2
+    assert [each["posixUser"] for each in access_points] == [{"uid": 1000, "gid": 1000}] * 2
 
 
 def test_a_teams_user_id_never_changes_and_is_unique() -> None:
-    """Another one would replace its access point, and leave it before files that it may not touch."""
+    """A different one would replace its access point, which then may not touch its old files."""
     assert team_id("red") == 1_724_113_949
     numbers = {team_id(f"team-{number}") for number in range(EFS_TEAMS)}
     assert len(numbers) == EFS_TEAMS
@@ -117,10 +117,10 @@ def test_clients_without_an_identity_need_an_access_point_and_tls_and_only_write
 ) -> None:
     [policy] = register(lambda: EfsFileSystem("files", args(purpose=purpose))).of(POLICY)
 
-    doors = [f"arn:aws:elasticfilesystem:us-east-1:111122223333:access-point/fsap-{team}" for team in ("blue", "red")]
+    access_points = [f"arn:aws:elasticfilesystem:us-east-1:111122223333:access-point/fsap-{team}" for team in ("blue", "red")]
     mounted = {
         "Bool": {"elasticfilesystem:AccessedViaMountTarget": "true"},
-        "StringEquals": {"elasticfilesystem:AccessPointArn": doors},
+        "StringEquals": {"elasticfilesystem:AccessPointArn": access_points},
     }
     plain = {"Bool": {"aws:SecureTransport": "false"}}
     assert permissions(policy["policy"]) == [
@@ -135,7 +135,7 @@ def test_clients_without_an_identity_need_an_access_point_and_tls_and_only_write
     [
         (True, ["ClientMount", "ClientWrite"], {}, "allowed"),
         (True, ["ClientRootAccess"], {}, "none"),
-        (True, ["ClientMount"], {"elasticfilesystem:AccessPointArn": SOMEBODYS}, "none"),
+        (True, ["ClientMount"], {"elasticfilesystem:AccessPointArn": FOREIGN}, "none"),
         (True, ["ClientMount"], {"elasticfilesystem:AccessedViaMountTarget": "false"}, "none"),
         (True, ["ClientMount", "ClientRootAccess"], {"aws:SecureTransport": "false"}, "denied"),
         (False, ["ClientMount"], {}, "allowed"),
@@ -156,7 +156,7 @@ def test_a_policy_for_the_most_teams_fits_into_efs() -> None:
 
 
 @pytest.mark.parametrize(
-    "changes,told",
+    "changes,problem",
     [
         ({"subnets": {}}, "subnets is empty"),
         ({"purpose": "models"}, "purpose"),
@@ -169,7 +169,7 @@ def test_a_policy_for_the_most_teams_fits_into_efs() -> None:
     ],
 )
 def test_arguments_that_aws_would_reject_are_refused_before_anything_is_registered(
-    changes: dict[str, Any], told: str, register: Register
+    changes: dict[str, Any], problem: str, register: Register
 ) -> None:
-    with pytest.raises(ValueError, match=told):
+    with pytest.raises(ValueError, match=problem):
         register(lambda: EfsFileSystem("files", args(**changes)))

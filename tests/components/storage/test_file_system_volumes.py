@@ -18,7 +18,7 @@ CLAIM = "kubernetes:core/v1:PersistentVolumeClaim"
 
 
 def efs_args(**changes: Any) -> EfsVolumeArgs:
-    # pyrefly: ignore[bad-return] -- what is wrong on purpose, too
+    # pyrefly: ignore[bad-return] -- some arguments are invalid on purpose
     return {
         "team": "red",
         "namespace": "team-red",
@@ -54,7 +54,7 @@ def test_datasets_are_mounted_read_only_because_the_driver_rejects_read_only_man
 
 
 def lustre_args(**changes: Any) -> LustreVolumeArgs:
-    # pyrefly: ignore[bad-return] -- what is wrong on purpose, too
+    # pyrefly: ignore[bad-return] -- some arguments are invalid on purpose
     return {
         "team": "red",
         "namespace": "team-red",
@@ -93,7 +93,7 @@ def test_a_claims_name_can_be_set(register: Register) -> None:
 
 
 @pytest.mark.parametrize(
-    "component,args,changes,told",
+    "component,args,changes,problem",
     [
         (EfsVolume, efs_args, {"purpose": "models"}, "purpose is 'models'"),
         (EfsVolume, efs_args, {"namespace": "Team"}, "namespace is 'Team'"),
@@ -102,6 +102,6 @@ def test_a_claims_name_can_be_set(register: Register) -> None:
     ],
 )
 def test_arguments_that_kubernetes_would_reject_are_refused_before_anything_is_registered(
-    component: Any, args: Any, changes: dict[str, str], told: str, refusal: Refusal
+    component: Any, args: Any, changes: dict[str, str], problem: str, refusal: Refusal
 ) -> None:
-    assert told in refusal(component, "red", args(**changes))
+    assert problem in refusal(component, "red", args(**changes))

@@ -1,4 +1,4 @@
-"""GcsBucket: what it registers and what it refuses."""
+"""GcsBucket: its resources and invalid arguments."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FOLDER = "gcp:storage/managedFolder:ManagedFolder"
 
 
 def args(**changes: Any) -> GcsBucketArgs:
-    # pyrefly: ignore[bad-return] -- what is wrong on purpose, too
+    # pyrefly: ignore[bad-return] -- some arguments are invalid on purpose
     return {
         "bucket": "acme-ai-dev-checkpoints",
         "project": "acme-ai",

@@ -16,7 +16,7 @@ CLAIM = "kubernetes:core/v1:PersistentVolumeClaim"
 
 
 def args(**changes: Any) -> GcsFuseVolumeArgs:
-    # pyrefly: ignore[bad-return] -- what is wrong on purpose, too
+    # pyrefly: ignore[bad-return] -- some arguments are invalid on purpose
     return {
         "team": "red",
         "namespace": "team-red",

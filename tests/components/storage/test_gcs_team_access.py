@@ -1,4 +1,4 @@
-"""GcsTeamAccess: a team's identity and what it may do."""
+"""GcsTeamAccess: a team's identity and permissions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ EMAIL = "team-red-dev@acme-ai.iam.gserviceaccount.com"
 
 
 def args(**changes: Any) -> GcsTeamAccessArgs:
-    # pyrefly: ignore[bad-return] -- what is wrong on purpose, too
+    # pyrefly: ignore[bad-return] -- some arguments are invalid on purpose
     return {
         "team": "red",
         "environment": "dev",
@@ -80,7 +80,7 @@ def test_its_outputs_are_the_teams_identity_and_its_folder(outputs: Outputs) -> 
     }
 
 
-# As Google's own samples write it: GoogleCloudPlatform/accelerated-platforms, docs of data preparation; read 2026-11-25.
+# As in Google's own samples: GoogleCloudPlatform/accelerated-platforms, docs of data preparation; read 2026-11-25.
 PRINCIPAL = (
     "principal://iam.googleapis.com/projects/123456789012/locations/global/workloadIdentityPools/acme-ai.svc.id.goog"
     "/subject/ns/team-red/sa/trainer"

@@ -1,4 +1,4 @@
-"""Gp3StorageClass: the class of a claim that names none."""
+"""Gp3StorageClass: the class of claims that name none."""
 
 from __future__ import annotations
 

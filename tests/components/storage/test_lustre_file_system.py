@@ -1,4 +1,4 @@
-"""LustreFileSystem: what it registers, who reaches its servers, what it shows of the bucket, and what it refuses."""
+"""LustreFileSystem: its resources, the network access to its servers, its link to the bucket, and invalid arguments."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TAGS = {"owner": "ann"}
 
 
 def args(**changes: Any) -> LustreFileSystemArgs:
-    # pyrefly: ignore[bad-return] -- what is wrong on purpose, too
+    # pyrefly: ignore[bad-return] -- some arguments are invalid on purpose
     return {
         "cluster": "prod",
         "vpc_id": "vpc-1",
@@ -117,7 +117,7 @@ def test_each_rule_has_a_unique_name_by_which_it_is_found_again(register: Regist
 
 
 @pytest.mark.parametrize(
-    "changes,told",
+    "changes,problem",
     [
         ({"cluster": "-prod"}, "cluster"),
         ({"capacity_gib": 3600}, "capacity_gib"),
@@ -130,7 +130,7 @@ def test_each_rule_has_a_unique_name_by_which_it_is_found_again(register: Regist
     ],
 )
 def test_arguments_that_aws_would_reject_are_refused_before_anything_is_registered(
-    changes: dict[str, Any], told: str, register: Register
+    changes: dict[str, Any], problem: str, register: Register
 ) -> None:
-    with pytest.raises(ValueError, match=told):
+    with pytest.raises(ValueError, match=problem):
         register(lambda: LustreFileSystem("datasets", args(**changes)))

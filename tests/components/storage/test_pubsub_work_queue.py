@@ -1,4 +1,4 @@
-"""PubsubWorkQueue: a queue of tasks, and what becomes of those that fail."""
+"""PubsubWorkQueue: a queue of tasks, and the dead letters of those that fail."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WORKER = "team-red-dev@acme-ai.iam.gserviceaccount.com"
 
 
 def args(**changes: Any) -> PubsubWorkQueueArgs:
-    # pyrefly: ignore[bad-return] -- what is wrong on purpose, too
+    # pyrefly: ignore[bad-return] -- some arguments are invalid on purpose
     return {
         "queue": "red-images",
         "project": "acme-ai",
@@ -40,7 +40,7 @@ def subscriptions(registered: Any) -> dict[str, dict[str, Any]]:
 def test_tasks_wait_for_workers_are_retried_and_become_dead_letters(register: Register) -> None:
     registered = register(lambda: PubsubWorkQueue("images", args()))
 
-    # In which order a mock is asked for them is chance.
+    # A mock receives them in any order.
     assert sorted(registered.of(TOPIC), key=lambda topic: topic["name"]) == [
         {"name": "red-images", "project": "acme-ai", "labels": {"team": "red"}},
         {"name": "red-images-dead-letter", "project": "acme-ai", "labels": {"team": "red"}},

@@ -1,4 +1,4 @@
-"""S3Bucket: what it registers and what it refuses."""
+"""S3Bucket: its resources and invalid arguments."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ KEY = "arn:aws:kms:us-east-1:111122223333:key/0a1b2c3d-4e5f-6071-8293-a4b5c6d7e8
 
 
 def args(**changes: Any) -> S3BucketArgs:
-    # pyrefly: ignore[bad-return] -- what is wrong on purpose, too
+    # pyrefly: ignore[bad-return] -- some arguments are invalid on purpose
     return {
         "bucket": NAME,
         "region": "us-east-1",
@@ -102,7 +102,7 @@ def test_key_and_destruction_can_be_set(register: Register) -> None:
 def test_the_bucket_only_answers_over_tls_12_or_later(register: Register) -> None:
     [policy] = register(lambda: S3Bucket("checkpoints", args())).of(POLICY)
 
-    # It permits nothing: who may, may by the policies of a role.
+    # It allows nothing: permissions come from the policies of roles.
     conditions = [{"Bool": {"aws:SecureTransport": "false"}}, {"NumericLessThan": {"s3:TlsVersion": "1.2"}}]
     refused = [("Deny", "s3:*", resource, condition) for condition in conditions for resource in (ARN, f"{ARN}/*")]
     assert permissions(policy["policy"]) == refused
@@ -119,9 +119,9 @@ def test_the_bucket_only_answers_over_tls_12_or_later(register: Register) -> Non
     ],
 )
 def test_principalmapper_agrees_about_requests_to_a_bucket(context: dict[str, str], decided: str) -> None:
-    asked = [("s3:GetObject", f"{ARN}/red/a"), ("s3:ListBucket", ARN), ("s3:DeleteBucket", ARN), ("s3:PutBucketNotification", ARN)]
+    requests = [("s3:GetObject", f"{ARN}/red/a"), ("s3:ListBucket", ARN), ("s3:DeleteBucket", ARN), ("s3:PutBucketNotification", ARN)]
 
-    assert decided_otherwise([tls_only(ARN)], decided, [Request(*each, context) for each in asked]) == []
+    assert decided_otherwise([tls_only(ARN)], decided, [Request(*each, context) for each in requests]) == []
 
 
 @pytest.mark.parametrize("region,partition", [("us-gov-west-1", "aws-us-gov"), ("cn-north-1", "aws-cn"), ("eu-west-1", "aws")])

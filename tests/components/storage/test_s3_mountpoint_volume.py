@@ -19,7 +19,7 @@ BUCKET = "111122223333-dev-checkpoints-us-east-1"
 
 
 def args(**changes: Any) -> S3MountpointVolumeArgs:
-    # pyrefly: ignore[bad-return] -- what is wrong on purpose, too
+    # pyrefly: ignore[bad-return] -- some arguments are invalid on purpose
     return {
         "team": "red",
         "namespace": "team-red",

@@ -1,4 +1,4 @@
-"""S3TeamAccess: a team's role, who may take it, and what is refused."""
+"""S3TeamAccess: a team's role, its trust policy and invalid arguments."""
 
 from __future__ import annotations
 

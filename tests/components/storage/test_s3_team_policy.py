@@ -1,4 +1,4 @@
-"""What a team may and may not do with the buckets: by the statements of its policy, and nightly by principalmapper."""
+"""A team's permissions on the buckets: by the statements of its policy, and nightly by principalmapper."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CONTEXT = "kms:EncryptionContext:aws:s3:arn"
 
 @pytest.fixture
 def policy(register: Register) -> str:
-    """The policy of a team that reads the shared datasets, with a key of the platform's own."""
+    """Return the policy of a team that reads the shared datasets, with a key of the platform."""
     changes = {"dataset_bucket": DATASETS, "kms_key": KEY}
     [policy] = register(lambda: S3TeamAccess("red", team_access_args(**changes))).of(ROLE_POLICY)
     return policy["policy"]
@@ -49,7 +49,7 @@ MAY = [
 ]
 
 MAY_NOT = [
-    # Of the whole bucket: without a prefix, with an empty one, and with one that others' names share.
+    # Listings of the whole bucket: without a prefix, with an empty one, and with one that other teams' names share.
     Request("s3:ListBucket", BUCKET),
     Request("s3:ListBucket", BUCKET, {"s3:prefix": ""}),
     Request("s3:ListBucket", BUCKET, {"s3:prefix": "red"}),
@@ -62,7 +62,7 @@ MAY_NOT = [
     Request("s3:PutObject", f"{BUCKET}/red"),
     Request("s3:DeleteObject", f"{BUCKET}/blue/latest"),
     Request("s3:GetObject", f"{BUCKET}-other/red/latest"),
-    # What no worker needs, even of its own.
+    # Actions that no worker needs, even on its own objects.
     Request("s3:GetObjectVersion", f"{BUCKET}/red/latest"),
     Request("s3:PutObjectAcl", f"{BUCKET}/red/latest"),
     Request("s3:DeleteBucket", BUCKET),
@@ -72,14 +72,14 @@ MAY_NOT = [
     Request("s3:PutBucketPublicAccessBlock", BUCKET),
     Request("s3:ListBucketMultipartUploads", BUCKET, {"s3:prefix": "red/"}),
     Request("s3:ListAllMyBuckets", "*"),
-    # Datasets are read, not written; those of others are not even seen.
+    # Datasets are read, not written. Those of others are not even listed.
     Request("s3:PutObject", f"{DATA}/shared/c4/0001.parquet"),
     Request("s3:DeleteObject", f"{DATA}/vision/imagenet/0001.tar"),
     Request("s3:GetObject", f"{DATA}/vision/faces/0001.tar"),
     Request("s3:GetObject", f"{DATA}/red/0001.tar"),
     Request("s3:ListBucket", DATA, {"s3:prefix": "vision/"}),
     Request("s3:ListBucket", DATA),
-    # The key: for these buckets alone, and datasets are not encrypted by a team.
+    # The key: only for these buckets, and a team does not encrypt datasets.
     Request("kms:GenerateDataKey", KEY, {CONTEXT: DATA}),
     Request("kms:Decrypt", KEY, {CONTEXT: f"{BUCKET}-other"}),
     Request("kms:Decrypt", KEY),

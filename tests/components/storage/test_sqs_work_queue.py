@@ -1,4 +1,4 @@
-"""SqsWorkQueue: a queue of tasks, what becomes of those that fail, and who may work."""
+"""SqsWorkQueue: a queue of tasks, the dead letters of those that fail, and a worker's permissions."""
 
 from __future__ import annotations
 

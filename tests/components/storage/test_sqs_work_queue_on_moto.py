@@ -1,4 +1,4 @@
-"""The queues that SqsWorkQueue declares, made from its own inputs in moto: what becomes of a task that nobody finishes."""
+"""The queues of SqsWorkQueue, created in moto from its own inputs: an unfinished task becomes a dead letter."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 QUEUE = "aws:sqs/queue:Queue"
 QUEUE_POLICY = "aws:sqs/queuePolicy:QueuePolicy"
 
-# What the provider sends to SQS for each input.
+# SQS attribute that the provider sends for each input.
 ATTRIBUTES: dict[str, QueueAttributeNameType] = {
     "visibilityTimeoutSeconds": "VisibilityTimeout",
     "messageRetentionSeconds": "MessageRetentionPeriod",
@@ -37,17 +37,17 @@ def _text(value: Any) -> str:
 def test_sqs_accepts_both_queues_and_an_unfinished_task_becomes_a_dead_letter_after_its_attempts(register: Register) -> None:
     client = boto3.client("sqs", region_name=REGION)
     urls: dict[str, str] = {}
-    # In the order of registration, which is the one that the engine keeps to where one depends on another.
+    # In the order of registration, which the engine also uses for dependencies.
     for kind, name, inputs in register(lambda: SqsWorkQueue("images", work_queue_args(max_attempts=ATTEMPTS))).resources:
         if kind == QUEUE:
             sent: dict[QueueAttributeNameType, str] = {ATTRIBUTES[key]: _text(inputs[key]) for key in inputs if key in ATTRIBUTES}
             urls[f"{name}-id"] = client.create_queue(QueueName=inputs["name"], Attributes=sent, tags=inputs["tags"])["QueueUrl"]
         elif kind == QUEUE_POLICY:
             client.set_queue_attributes(QueueUrl=urls[inputs["queueUrl"]], Attributes={"Policy": inputs["policy"]})
-    # The redrive allow policy is not sent: moto 5.2 does not know it, and forgets a queue's policy with it.
+    # The redrive allow policy is not sent: moto 5.2 does not support it, and forgets a queue's policy with it.
 
     def receive(queue: str) -> list[str]:
-        """What a worker gets that gives it back at once."""
+        """Return a task that a worker receives and returns at once."""
         answer = client.receive_message(QueueUrl=urls[queue], WaitTimeSeconds=0, VisibilityTimeout=0)
         return [each.get("Body", "") for each in answer.get("Messages", [])]
 

@@ -1,4 +1,4 @@
-"""Arguments of Team and of the priorities as most tests want them."""
+"""Arguments of Team and of the priorities for most tests."""
 
 from __future__ import annotations
 
@@ -17,6 +17,6 @@ CLASSES: list[PriorityArgs] = [
 
 
 def team_args(**changes: Any) -> TeamArgs:
-    """What a team must have, with `changes`, which may be wrong on purpose."""
+    """Return the required arguments of a team, with `changes`, which may be invalid on purpose."""
     arguments: dict[str, Any] = {"namespace": "red", "labels": LABELS, "hard": {"requests.nvidia.com/gpu": "6", "pods": "200"}, **changes}
-    return arguments  # pyrefly: ignore[bad-return] -- what is wrong on purpose, too
+    return arguments  # pyrefly: ignore[bad-return] -- some arguments are invalid on purpose

@@ -1,4 +1,4 @@
-"""AdmissionPolicies and OwnerLabels: what they register, whom it binds, and what both refuse."""
+"""AdmissionPolicies and OwnerLabels: their resources and bindings, and invalid arguments of both."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def owner_args(**changes: Any) -> Any:
 
 
 def bound(made: Any) -> dict[str, tuple[list[str], list[tuple[str, str]]]]:
-    """Actions and namespaces of each binding, by name."""
+    """Return the actions and namespaces of each binding, by name."""
     found: dict[str, tuple[list[str], list[tuple[str, str]]]] = {}
     for each in made.of(BINDING):
         selector = each["spec"]["matchResources"]["namespaceSelector"]["matchExpressions"]
@@ -52,7 +52,7 @@ def bound(made: Any) -> dict[str, tuple[list[str], list[tuple[str, str]]]]:
 def test_a_policy_has_its_rules_for_objects_and_no_subresource_and_fails_open(register: Register) -> None:
     registered = register(lambda: AdmissionPolicies("admission", args()))
 
-    # The component is not given the CEL too.
+    # The CEL is not also among the component's inputs.
     assert [each["policies"] for each in registered.of("flexspot:index:AdmissionPolicies")] == [["rules"]]
     [made] = registered.of(POLICY)
     assert made["metadata"] == {"name": "rules", "labels": LABELS}
@@ -106,7 +106,7 @@ def test_owner_labels_are_only_added_to_objects_in_team_namespaces(register: Reg
 
 
 @pytest.mark.parametrize(
-    "component,given,told",
+    "component,given,problem",
     [
         (AdmissionPolicies, args() | {"policies": []}, "policies is empty; give at least one"),
         (AdmissionPolicies, args(policy(matches=[])), "policy rules matches nothing; name the resources"),
@@ -115,5 +115,5 @@ def test_owner_labels_are_only_added_to_objects_in_team_namespaces(register: Reg
         (OwnerLabels, owner_args(matches=[]), "matches is empty; give at least one"),
     ],
 )
-def test_empty_arguments_are_refused_before_anything_is_registered(component: Any, given: Any, told: str, refusal: Refusal) -> None:
-    assert told in refusal(component, "admission", given)
+def test_empty_arguments_are_refused_before_anything_is_registered(component: Any, given: Any, problem: str, refusal: Refusal) -> None:
+    assert problem in refusal(component, "admission", given)

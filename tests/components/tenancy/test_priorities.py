@@ -1,4 +1,4 @@
-"""Priorities and WorkloadPriorities: what they register, and what both refuse."""
+"""Priorities and WorkloadPriorities: their resources, and invalid arguments of both."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_the_lowest_value_for_which_nodes_are_created_is_accepted(component: Any
 
 @pytest.mark.parametrize("component", [Priorities, WorkloadPriorities])
 @pytest.mark.parametrize(
-    "classes,told",
+    "classes,problem",
     [
         ([{**CLASSES[0], "value": -11}], "class gpu-best-effort has value -11; below -10 Cluster Autoscaler makes no node"),
         ([{**CLASSES[0], "value": 1_000_000_001}], "class gpu-best-effort has value 1000000001; Kubernetes keeps what is above"),
@@ -62,5 +62,5 @@ def test_the_lowest_value_for_which_nodes_are_created_is_accepted(component: Any
         ([CLASSES[0], CLASSES[0]], "class gpu-best-effort stands twice"),
     ],
 )
-def test_a_mistake_is_refused_before_anything_is_registered(classes: list[Any], told: str, component: Any, refusal: Refusal) -> None:
-    assert told in refusal(component, "work", {"classes": classes, "labels": LABELS})
+def test_a_mistake_is_refused_before_anything_is_registered(classes: list[Any], problem: str, component: Any, refusal: Refusal) -> None:
+    assert problem in refusal(component, "work", {"classes": classes, "labels": LABELS})

@@ -1,4 +1,4 @@
-"""Team: what a namespace holds, and which arguments are refused before anything is registered."""
+"""Team: the objects of its namespace, and arguments that are refused before anything is registered."""
 
 from __future__ import annotations
 
@@ -131,8 +131,8 @@ def test_only_a_teams_groups_can_read_its_queue(register: Register) -> None:
     assert binding["roleRef"]["name"] == role["metadata"]["name"]
     assert [each["name"] for each in binding["subjects"]] == ["finance", "ml-red"]
 
-    nobody = register(lambda: Team("red", team_args(cluster_queues=["red-queue", "red-cpu"])))
-    assert not nobody.of("kubernetes:rbac.authorization.k8s.io/v1:ClusterRole")
+    without = register(lambda: Team("red", team_args(cluster_queues=["red-queue", "red-cpu"])))
+    assert not without.of("kubernetes:rbac.authorization.k8s.io/v1:ClusterRole")
 
 
 @pytest.mark.parametrize("args,more", [(team_args(), set[str]()), ({**team_args(), "own_claims": True}, {"create", "delete"})])
@@ -158,8 +158,8 @@ def test_the_guide_lists_every_permission_of_a_teams_members(register: Register)
                 by_role.setdefault(role, {}).setdefault(named, []).extend(rule["verbs"])
 
     def cell(verbs: list[str]) -> str:
-        said = list(dict.fromkeys(verbs))
-        return "look" if said == ["get", "list", "watch"] else ", ".join(said).replace("get, list, watch", "look")
+        unique = list(dict.fromkeys(verbs))
+        return "look" if unique == ["get", "list", "watch"] else ", ".join(unique).replace("get, list, watch", "look")
 
     rows = [f"| `{what}` | {cell(by_role['view'].get(what, []))} | {cell(verbs)} |" for what, verbs in sorted(by_role["submit"].items())]
     table = "\n".join(["| what | `view` | `submit` |", "|---|---|---|", *rows])
@@ -188,7 +188,7 @@ def test_all_objects_of_a_team_are_its_children_and_have_its_labels(register: Re
 
 
 @pytest.mark.parametrize(
-    "changes,told",
+    "changes,problem",
     [
         ({"hard": {"pods": "10"}}, "Team red: hard names pods and no ceiling in GPUs; give requests.nvidia.com/gpu, 0 for"),
         ({"hard": {}}, "Team red: hard names nothing and no ceiling in GPUs"),
@@ -204,5 +204,5 @@ def test_all_objects_of_a_team_are_its_children_and_have_its_labels(register: Re
         ({"viewers": [""]}, "Team red: viewers names ''; name a group of people"),
     ],
 )
-def test_a_mistake_is_refused_before_anything_is_registered(changes: dict[str, Any], told: str, refusal: Refusal) -> None:
-    assert told in refusal(Team, "red", team_args(**changes))
+def test_a_mistake_is_refused_before_anything_is_registered(changes: dict[str, Any], problem: str, refusal: Refusal) -> None:
+    assert problem in refusal(Team, "red", team_args(**changes))

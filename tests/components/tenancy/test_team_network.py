@@ -1,4 +1,4 @@
-"""What a team's pods may connect to."""
+"""Network connections that a team's pods may open."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def policy(register: Register, platform: Platform = Platform.LOCAL) -> dict[str,
 
 
 def addresses(spec: dict[str, Any]) -> set[tuple[str, str, int]]:
-    """The addresses that pods may reach: (range, protocol, port)."""
+    """Return the addresses that pods may reach: (range, protocol, port)."""
     return {
         (peer["ipBlock"]["cidr"], port["protocol"], port["port"])
         for rule in spec["egress"]
@@ -43,7 +43,7 @@ def test_every_pod_is_only_open_to_its_own_namespace_in_both_directions(register
 
 
 def test_every_rule_but_that_for_own_pods_names_peers_and_ports(register: Register) -> None:
-    # A rule without peers, or without ports, is open to all of them.
+    # A rule without peers, or without ports, admits all of them.
     assert all(rule["to"] and rule["ports"] for rule in policy(register, Platform.GKE)["egress"][1:])
 
 

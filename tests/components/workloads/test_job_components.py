@@ -1,4 +1,4 @@
-"""CheckpointedJob, QueuedJob and FlexStartJob: what they register is what is rendered."""
+"""CheckpointedJob, QueuedJob and FlexStartJob: they register the rendered objects."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SKIP_AWAIT = {"pulumi.com/skipAwait": "true"}
 def args(stack: str, **more: Any) -> JobArgs:
     team = "nlp" if stack.startswith("prod") else "research"
     fields = {"platform": shipped(stack), "name": "bert", "team": team, "workload_class": "training", "image": "trainer:1"}
-    return JobArgs(**{**fields, **more})  # pyrefly: ignore[bad-argument-type] -- checked by what is tested
+    return JobArgs(**{**fields, **more})  # pyrefly: ignore[bad-argument-type] -- checked by the tested code
 
 
 def test_a_job_is_registered_as_it_is_rendered_and_pulumi_does_not_wait_for_its_end(register: Register) -> None:
@@ -71,7 +71,7 @@ def test_a_batch_without_gpus_is_in_the_queue_without_any(register: Register) ->
 
 
 @pytest.mark.parametrize(
-    "component,more,told",
+    "component,more,message",
     [
         (CheckpointedJob, {"workload_class": "spot-low"}, "CheckpointedJob bert: 1 problem"),
         (QueuedJob, {"gpus": 9}, "gpus \\(is 9\\): is more than a node"),
@@ -80,10 +80,10 @@ def test_a_batch_without_gpus_is_in_the_queue_without_any(register: Register) ->
     ],
 )
 def test_jobs_that_cannot_run_are_refused_before_anything_is_registered(
-    register: Register, component: type[pulumi.ComponentResource], more: dict[str, Any], told: str
+    register: Register, component: type[pulumi.ComponentResource], more: dict[str, Any], message: str
 ) -> None:
     def declare() -> None:
-        with pytest.raises(WorkloadError, match=told):
+        with pytest.raises(WorkloadError, match=message):
             component("refused", args("dev-gke", **more))  # pyrefly: ignore[bad-argument-type] -- each takes JobArgs
 
     assert register(declare).resources == []

@@ -1,4 +1,4 @@
-"""QueueWorkers, ModelServer, Notebook and ModelCache: what they register is what is rendered, and what Pulumi waits for."""
+"""QueueWorkers, ModelServer, Notebook and ModelCache: they register the rendered objects, and Pulumi waits for some of them."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def component(kind: str, stack: str = "prod-eks", **more: Any) -> Callable[[], A
 
 
 def bare(inputs: dict[str, Any]) -> dict[str, Any]:
-    """Without the annotations that are Pulumi's."""
+    """Return an object without Pulumi's annotations."""
     metadata = {name: value for name, value in inputs["metadata"].items() if name != "annotations"}
     return {**inputs, "metadata": metadata}
 
@@ -112,15 +112,15 @@ def test_a_running_notebook_is_left_running_and_its_disk_waits_for_its_first_pod
     ],
 )
 def test_outputs_have_the_users_next_step(kind: str, more: dict[str, Any], output: str, value: str, register: Register) -> None:
-    told: list[str] = []
+    values: list[str] = []
 
-    register(lambda: getattr(component(kind, **more)(), output).apply(told.append))
+    register(lambda: getattr(component(kind, **more)(), output).apply(values.append))
 
-    assert told == [value]
+    assert values == [value]
 
 
 @pytest.mark.parametrize(
-    "kind,more,told",
+    "kind,more,message",
     [
         ("queue-workers", {"queue": "work"}, "QueueWorkers desk: 1 problem"),
         ("model-server", {"workload_class": "training"}, "waits in a queue"),
@@ -129,10 +129,10 @@ def test_outputs_have_the_users_next_step(kind: str, more: dict[str, Any], outpu
     ],
 )
 def test_workloads_that_cannot_work_are_refused_before_anything_is_registered(
-    kind: str, more: dict[str, Any], told: str, register: Register
+    kind: str, more: dict[str, Any], message: str, register: Register
 ) -> None:
     def declare() -> None:
-        with pytest.raises(WorkloadError, match=told):
+        with pytest.raises(WorkloadError, match=message):
             component(kind, **more)()
 
     assert register(declare).resources == []

@@ -1,4 +1,4 @@
-"""Names that workloads share with the library in the container, and what they count on in what the program makes."""
+"""Names that workloads share with the library in the container, and assumptions about the platform's resources."""
 
 from __future__ import annotations
 

@@ -218,7 +218,7 @@ def _check_machines(where: str, args: GpuNodePoolArgs, complain: Complain) -> No
 
 def _check_offers(args: GpuNodePoolArgs, complain: Complain) -> None:
     known = list(facts_of("eks"))
-    for each in args["capacity_types"] or ["none"]:
+    for each in args["capacity_types"] or ["empty"]:
         if each not in known:
             complain("capacity_types", each, f"Karpenter has {', '.join(known)}", "use one of these")
     if (weight := args.get("weight")) is not None and not 1 <= weight <= 100:  # noqa: PLR2004 -- Karpenter's own bounds
