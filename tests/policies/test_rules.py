@@ -84,5 +84,5 @@ def test_a_file_without_a_rule_is_rejected(tmp_path: Path, monkeypatch: pytest.M
     (tmp_path / "nameless_problem.py").write_text("")
     monkeypatch.setattr(rules, "__path__", [str(tmp_path)])
 
-    with pytest.raises(TypeError, match=r"nameless_problem\.py holds no rule"):
+    with pytest.raises(TypeError, match=r"nameless_problem\.py has no rule"):
         rules.all_rules.__wrapped__()

@@ -91,7 +91,7 @@ def _priorities(guarantee: Guarantee) -> Boundary:
     named = first_of((f"{written} == ''", text("not said")), otherwise=written)
     return boundary(
         "priority-of-others",
-        "work has the priority of a class that is meant for its kind",
+        "work has a priority class for its kind",
         of_pods(
             wrong,
             "{where}.priorityClassName is {name}, which is not for this kind of work",
@@ -306,7 +306,7 @@ def deadlines(guarantee: Guarantee) -> Boundary:
         for_pods(every(IS_QUEUED_KIND, ASKS, wrong), first_of((f"{_WRITTEN} == 0", missing), otherwise=long)),
         problem_if(
             _BEGINS_AGAIN,
-            "spec.failurePolicy makes a Job anew that its deadline has ended",
+            "spec.failurePolicy recreates a Job that its deadline has ended",
             "begin its rules with {action: FailJobSet, onJobFailureReasons: [DeadlineExceeded]}",
         ),
     )

@@ -130,7 +130,7 @@ _SCHEDULER = text_at("p.pod", "schedulerName")
 PLACED = boundary(
     "placed-by-hand",
     "the platform's own scheduler and controllers place and run the work",
-    of_pods(f"{text_at('p.pod', 'nodeName')} != ''", "{where}.nodeName puts pods on a node, whoever it is for", "leave it out"),
+    of_pods(f"{text_at('p.pod', 'nodeName')} != ''", "{where}.nodeName places pods on a node, whoever owns it", "leave it out"),
     of_pods(
         f"!({_SCHEDULER} in ['', 'default-scheduler'])",
         "{where}.schedulerName is {name}, which does not run here or knows no taints",
@@ -139,13 +139,13 @@ PLACED = boundary(
     ),
     of_pods(
         f"size({list_at('p.pod', 'schedulingGates')}) > 0",
-        "{where}.schedulingGates keeps pods from starting while their quota is held",
+        "{where}.schedulingGates keeps pods from starting while they hold quota",
         "leave it out",
     ),
     of_pods(
         f"size({list_at('p.pod', 'resourceClaims')}) > 0",
-        "{where}.resourceClaims asks for devices that no queue counts",
-        f"ask for {' or '.join(RESOURCES)}",
+        "{where}.resourceClaims requests devices that no queue counts",
+        f"request {' or '.join(RESOURCES)}",
     ),
     problem_if(
         f"object.kind == 'JobSet' && !({text_at('object', 'spec', 'managedBy')} in {texts(_MANAGERS)})",
@@ -171,7 +171,7 @@ _TOLERATED = list_at("p.pod", "tolerations")
 _TOLERATION_KEY = text_at("t", "key")
 TOLERATIONS = boundary(
     "tolerates-too-much",
-    "pods tolerate the taints of nodes that are meant for them",
+    "pods tolerate only the taints of nodes for their kind of work",
     of_pods(
         f"{_TOLERATED}.exists(t, {_TOLERATION_KEY} == '')",
         "{where}.tolerations has one without a key: it tolerates every taint",
@@ -180,7 +180,7 @@ TOLERATIONS = boundary(
     of_pods(
         f"{_TOLERATED}.exists(t, {_TOLERATION_KEY} in {texts(SYSTEM_TAINTS)})",
         "{where}.tolerations leads to the nodes of the platform's own controllers",
-        "take it out",
+        "remove it",
     ),
     of_pods(
         every(
@@ -190,7 +190,7 @@ TOLERATIONS = boundary(
             f"request.operation != 'UPDATE' || !{POD_SETS}.exists(q, {ASKS.replace('p.pod', 'q.pod')})",
         ),
         "{where}.tolerations leads to GPU nodes, and no container has a limit on " + " or ".join(RESOURCES),
-        "take the toleration out, or ask for GPUs",
+        "remove the toleration, or request GPUs",
     ),
 )
 
@@ -214,7 +214,7 @@ DEVICES = boundary(
     of_pods(
         f"size({_SEEING}) > 0",
         "{where}: container {name} sets " + VISIBLE_DEVICES + ", which shows it GPUs of others on its node",
-        "leave it out: a container sees what it asked for",
+        "remove it: a container sees the GPUs that it requests",
         name=text_at(f"{_SEEING}[0]", "name"),
     ),
 )
@@ -224,11 +224,11 @@ _FOUND = ", ".join(f"({condition}) ? {text(words)} : ''" for words, condition in
 _VIOLATED = f"[{_FOUND}].filter(w, w != '')"
 POD_SECURITY = boundary(
     "pods-that-never-start",
-    "work makes pods that the namespace takes",
+    "work creates pods that the namespace accepts",
     of_pods(
         f"object.kind != 'Pod' && size({_VIOLATED}) > 0",
-        "{where}: the namespace takes no pods with {found}: it would hold its quota and never start",
-        "write what Pod Security restricted asks for",
+        "{where}: the namespace rejects pods with {found}: the work would hold its quota and never start",
+        "meet the requirements of Pod Security restricted",
         found=f"{_VIOLATED}.join('; ')",
     ),
 )

@@ -138,7 +138,7 @@ class Refused(NamedTuple):
 class Comments:
     """Comments that accept violations, read only in files with findings. `text_of` returns a file's text by the path in its manifests.
 
-    `locked` is True for each rule that must not be suppressed. Comments that expired before `today` do not count.
+    `locked` says for every known rule whether it must not be suppressed. Comments that expired before `today` do not count.
     """
 
     def __init__(self, text_of: Callable[[str], bytes], locked: Mapping[str, bool], today: date) -> None:

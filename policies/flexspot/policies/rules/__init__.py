@@ -14,8 +14,8 @@ def all_rules() -> tuple[Rule, ...]:
     """Return all rules, by code. Raises TypeError for a file in this folder without rules."""
     found: list[Rule] = []
     for module in iter_modules(__path__):
-        held = [each for each in vars(import_module(f"{__name__}.{module.name}")).values() if isinstance(each, Rule)]
-        if not held:
-            raise TypeError(f"flexspot/policies/rules/{module.name}.py holds no rule")
-        found += held
+        rules = [each for each in vars(import_module(f"{__name__}.{module.name}")).values() if isinstance(each, Rule)]
+        if not rules:
+            raise TypeError(f"flexspot/policies/rules/{module.name}.py has no rule")
+        found += rules
     return tuple(sorted(found, key=lambda rule: rule.code))

@@ -100,7 +100,7 @@ Selection = tuple[str, dict[str, "Field"], bool]
 EXTRA = "{where} selects {label}={name} and {extra} as well, which GKE refuses or never finds a node for"
 
 
-EXTRA_REMEDY = "take {extra} away, and let the priorities of ComputeClass {name} say which capacity comes first"
+EXTRA_REMEDY = "remove {extra}; the priorities of ComputeClass {name} decide which capacity comes first"
 
 
 @Rule(

@@ -12,7 +12,7 @@ from flexspot.policies.pools import pools_for
 from flexspot.policies.values.field import UNKNOWN, Field, Tri, all_of, any_of, negated
 from flexspot.policies.values.finding import listed
 
-UNQUEUED = f"it asks for GPUs and has no label {QUEUE_LABEL}, so that no quota counts it"
+UNQUEUED = f"it requests GPUs without the label {QUEUE_LABEL}, so no quota counts it"
 
 
 UNQUEUED_REMEDY = f"add the label {QUEUE_LABEL} with the name of a LocalQueue of its namespace"

@@ -210,7 +210,7 @@ GIVES, REFUSES = "gives GPUs to every container", "refuses every container witho
 GPU_KEY = "{at} {effect} of the namespace, sidecars and init containers included"
 
 
-GPU_KEY_REMEDY = "take {at} away"
+GPU_KEY_REMEDY = "remove {at}"
 
 
 @Rule(

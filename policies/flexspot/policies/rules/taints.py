@@ -18,7 +18,7 @@ from flexspot.policies.values.finding import listed
     code="FLX001",
     severity=Severity.HIGH,
     why="Without a taint, pods that need no GPU fill GPU nodes, prevent scale-down, and leave GPUs idle at full price.",
-    remediation=f"Taint the pool with {' or '.join(RESOURCES)}, whichever its pods ask for, and effect NoSchedule or NoExecute; these pods "
+    remediation=f"Taint the pool with {' or '.join(RESOURCES)}, whichever its pods request, and effect NoSchedule or NoExecute; these pods "
     "tolerate it.",
     link="https://kubernetes.io/docs/concepts/scheduling-eviction/taint-and-toleration/#example-use-cases",
     parameters=(
@@ -96,7 +96,7 @@ def spot_pool_without_taint(pool: GpuPool, _: Parameters) -> Outcome:
     written = f'"{value}"' if value == "true" else value
     return fails(
         f"it has Spot capacity (by {pool.spot_field}), but {pool.taints_field} has no taint that sets its nodes apart from other GPU nodes",
-        f"add {{key: {key}, value: {written}, effect: {pool.effect_spelling}}} to {pool.taints_field}, beside that on {pool.resources[0]}",
+        f"add {{key: {key}, value: {written}, effect: {pool.effect_spelling}}} to {pool.taints_field}, next to that on {pool.resources[0]}",
         pool.taints_field,
         Addition(pool.taints_field, "", {"key": key, "value": value, "effect": pool.effect_spelling}),
     )
