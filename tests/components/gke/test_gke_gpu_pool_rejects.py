@@ -41,7 +41,7 @@ def refused(changes: dict[str, Any]) -> str:
         ({"taints": [*taint(), {"key": "team", "value": "x", "effect": "Never"}]}, "the effect of taint team (is Never): effects are"),
         (
             {**QUEUED, "taints": [*taint(), {"key": "cloud.google.com/gke-queued", "value": "true", "effect": "NoSchedule"}]},
-            "taints (is cloud.google.com/gke-queued): GKE sets that one by itself and refuses a second; leave it out",
+            "taints (is cloud.google.com/gke-queued): GKE sets it and rejects a second one; leave it out",
         ),
         ({"node_labels": {"cloud.google.com/gke-spot": "true"}}, "node_labels (is cloud.google.com/gke-spot): GKE sets that one"),
     ],

@@ -37,7 +37,7 @@ BLOCK = {"reservation_kind": "capacity-block", "reservation_ids": ["cr-0a1b2c3d4
         ({"reservation_kind": "future"}, "reservation_kind (is future): kinds are on-demand and capacity-block; use one of these"),
         (
             {"reservation_ids": ["cr-0a1b2c3d4e5f60718"], "reservation_tags": {"purpose": "training"}},
-            "reservation_ids (is cr-0a1b2c3d4e5f60718): it stands beside reservation_tags, and a pool has one of them; leave one out",
+            "reservation_ids (is cr-0a1b2c3d4e5f60718): it cannot be combined with reservation_tags; leave one out",
         ),
         ({"reservation_ids": ["p5-block"]}, "reservation_ids (is 'p5-block'): an id is "),
         ({"reservation_tags": {"purpose": ""}}, "reservation_tags (is 'purpose': ''): neither may be empty; write '*' for any value"),

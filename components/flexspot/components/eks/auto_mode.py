@@ -70,7 +70,7 @@ def check_auto_node_class(name: str, args: AutoNodeClassArgs) -> EksNodeDisk:
     check_reservations(where, args)
     check_efa(where, args)
     if (pods := args.get("pods", MOST_PODS)) < 1:
-        refuse(where, SettingsProblem("pods", str(pods), "it is 1 or more", "leave it out for the most"))
+        refuse(where, SettingsProblem("pods", str(pods), "it is 1 or more", "leave it out for the maximum"))
     check_own_tags(where, args, "Auto Mode or AWS", _RESERVED_TAGS, _RESERVED_PREFIXES)
     return checked_options(where, EksNodeDisk, args)
 

@@ -68,7 +68,7 @@ def _check_nodes(where: str, args: EksClusterArgs) -> None:
         if (value is None) != auto_mode:
             given = "given" if value is not None else "not given"
             raise ValueError(
-                f"{where} {key} is {given} with auto_mode {auto_mode}; only one of the two can be set: in Auto Mode nodes are AWS's; "
+                f"{where} {key} is {given} with auto_mode {auto_mode}; only one of the two can be set: in Auto Mode AWS manages the nodes; "
                 f"{'leave it out' if auto_mode else 'give it'}"
             )
     if not auto_mode:
@@ -93,7 +93,7 @@ def _check_admins(where: str, args: EksClusterArgs) -> None:
     if strangers or len(set(args["admin_role_arns"])) < len(args["admin_role_arns"]):
         raise ValueError(
             f"{where} admin_role_arns is {args['admin_role_arns']!r}; it must have ARNs of roles, each once, such as "
-            f"arn:{args['partition']}:iam::{args['account']}:role/platform-admin; a user or a session has none: name its role"
+            f"arn:{args['partition']}:iam::{args['account']}:role/platform-admin; for a user or a session, name its role"
         )
 
 
@@ -462,11 +462,14 @@ def _check_logins(where: str, partition: str, groups: dict[str, list[str]]) -> N
     for role, of_role in groups.items():
         check_form(f"{where} groups names {role!r}, which", role, IAM_ROLE)
         if not re.match(rf"arn:{re.escape(partition)}:", role):
-            raise ValueError(f"{where} groups names {role}, a role of another partition than {partition}; name a role of the cluster's own")
+            raise ValueError(
+                f"{where} groups names {role}, a role of another partition than {partition}; name a role of the cluster's partition"
+            )
         if not of_role:
-            raise ValueError(f"{where} groups has none for {role}, which could then do nothing; name one, or leave the role out")
+            raise ValueError(f"{where} groups has no group for {role}, which would have no permissions; name one, or leave the role out")
         for group in of_role:
             if not group or group.startswith(RESERVED_GROUPS):
                 raise ValueError(
-                    f"{where} groups has {group!r} for {role}; EKS keeps what begins with {', '.join(RESERVED_GROUPS)}; choose another name"
+                    f"{where} groups has {group!r} for {role}; EKS reserves names that begin with "
+                    f"{', '.join(RESERVED_GROUPS)}; choose another name"
                 )

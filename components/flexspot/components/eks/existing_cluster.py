@@ -79,7 +79,7 @@ def problems(args: ExistingEksClusterArgs, found: FoundEksCluster) -> Iterator[s
         yield (
             f"the authentication mode of {cluster} is CONFIG_MAP; it must be API_AND_CONFIG_MAP or API, because Karpenter's "
             f"nodes and teams' roles get access entries; its owner changes that with `aws eks update-cluster-config {place} "
-            "--access-config authenticationMode=API_AND_CONFIG_MAP`, which leaves aws-auth as it is and cannot be taken back"
+            "--access-config authenticationMode=API_AND_CONFIG_MAP`, which does not change aws-auth and cannot be reverted"
         )
     if not found.version:
         return
@@ -227,16 +227,16 @@ def operator_problems(args: ExistingGpuOperatorArgs, spec: dict[str, Any] | None
     if spec is None:
         return
     if not _enabled(spec, "devicePlugin"):
-        yield "its device plugin is off, and no node would have a GPU that a pod can ask for; its owner sets devicePlugin.enabled"
+        yield "its device plugin is off, and no node would have GPUs that pods can request; its owner sets devicePlugin.enabled"
     if args.get("dcgm_exporter") and not _enabled(spec, "dcgmExporter"):
         yield (
-            "its DCGM exporter is off, and nothing would tell how busy GPUs are; its owner sets dcgmExporter.enabled, or say "
+            "its DCGM exporter is off, and nothing would measure GPU usage; its owner sets dcgmExporter.enabled, or set "
             "measurement.dcgm_exporter: false"
         )
     tolerated: list[dict[str, str]] = (spec.get("daemonsets") or {}).get("tolerations") or []
     if left := [f"{each['key']}={each['value']}:{each['effect']}" for each in args["taints"] if not _tolerates(tolerated, each)]:
         yield (
-            f"its daemons do not tolerate {', '.join(left)}: nodes with these taints would have no GPU that a pod can ask for; its owner "
+            f"its daemons do not tolerate {', '.join(left)}: nodes with these taints would have no GPUs that pods can request; its owner "
             "sets daemonsets.tolerations, and node-feature-discovery.worker.tolerations, to [{operator: Exists}]"
         )
 

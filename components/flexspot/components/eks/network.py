@@ -103,8 +103,8 @@ def check_network(name: str, args: EksNetworkArgs) -> None:
     services = services_of(args)
     if len(set(services)) < len(services) or not all(re.fullmatch(_SERVICE, each) for each in services):
         raise ValueError(
-            f"{where} endpoints is {args['endpoints']!r}; it must have short names of services, each once, such as ecr.api; leave out what "
-            "stands before: com.amazonaws and the region"
+            f"{where} endpoints is {args['endpoints']!r}; it must have short names of services, each once, such as ecr.api; leave out the "
+            "prefix com.amazonaws and the region"
         )
 
 

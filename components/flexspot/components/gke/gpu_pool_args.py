@@ -339,7 +339,7 @@ def _taints_and_labels(where: str, args: GkeGpuNodePoolArgs) -> Iterator[Setting
         )
     for taint in of_gpus:
         if taint["value"] != "present":
-            remedy = "write present, or it has two"
+            remedy = "write present, or nodes get both taints"
             yield SettingsProblem(f"the taint on {key}", taint["value"], "GKE sets it with the value present", remedy)
     for taint in taints:
         if taint["effect"] not in TAINT_EFFECTS:
@@ -347,7 +347,7 @@ def _taints_and_labels(where: str, args: GkeGpuNodePoolArgs) -> Iterator[Setting
             yield SettingsProblem(f"the effect of taint {taint['key']}", taint["effect"], effects, "use one of these")
     marks = facts_of("gke")[CapacityType(args["capacity_type"])].marks[Origin.NODE_POOL]
     for own in sorted({taint["key"] for taint in taints} & {taint.key for taint in marks.taints}):
-        yield SettingsProblem("taints", own, "GKE sets that one by itself and refuses a second", "leave it out")
+        yield SettingsProblem("taints", own, "GKE sets it and rejects a second one", "leave it out")
     labels = args.get("node_labels") or {}
     for own in sorted(labels.keys() & (marks.labels.keys() | DEVICE_LABELS)):
         yield SettingsProblem("node_labels", own, "GKE sets that one by itself", "leave it out")
@@ -366,7 +366,9 @@ def _place(args: GkeGpuNodePoolArgs) -> Iterator[SettingsProblem]:
     if not zones or any(not zone.startswith(f"{region}-") for zone in zones):
         yield SettingsProblem("zones", ", ".join(zones) or "empty", f"it lists zones of {region}", f"name one, such as {region}-a")
     if (zone := args.get("cluster_zone")) is not None and not zone.startswith(f"{region}-"):
-        yield SettingsProblem("cluster_zone", zone, f"it is a zone of {region}", "name the cluster's own; a regional one has none")
+        yield SettingsProblem(
+            "cluster_zone", zone, f"it is a zone of {region}", "name the cluster's zone, or leave it out for a regional one"
+        )
     pods, (least, most) = args.get("max_pods_per_node"), GkeNetworkSettings.bounds("max_pods_per_node")
     if pods is not None and not least <= pods <= most:
         yield SettingsProblem("max_pods_per_node", str(pods), f"GKE takes {least} to {most}", "use one of these")

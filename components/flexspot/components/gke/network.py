@@ -158,7 +158,7 @@ def _checked(name: str, args: GkeNetworkArgs) -> GkeNetworkSettings:
     net = checked_options(where, GkeNetworkSettings, args)
     if net.pods_range == net.services_range:
         raise ValueError(
-            f"{where}: pods_range and services_range are both {net.pods_range!r}; a range's name is its own; rename one of them"
+            f"{where}: pods_range and services_range are both {net.pods_range!r}; each range needs a different name; rename one of them"
         )
     ranges = {field: IPv4Network(getattr(net, field)) for field in ("nodes_cidr", "pods_cidr", "services_cidr")}
     for (one, its), (other, others) in combinations(ranges.items(), 2):
@@ -307,7 +307,7 @@ class GkeRdmaNodes(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: GkeRdmaNodesArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         if not args["accelerators"]:
-            raise ValueError(f"GkeRdmaNodes {name}: accelerators is empty; it names the nodes with such cards; name one")
+            raise ValueError(f"GkeRdmaNodes {name}: accelerators is empty; name the GPUs of nodes with RDMA cards")
         super().__init__("flexspot:index:GkeRdmaNodes", name, {**args}, opts)
         child = pulumi.ResourceOptions(parent=self)
         rdma = rdma_network_names(args["rdma_networks"])

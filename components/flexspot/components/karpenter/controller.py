@@ -425,7 +425,7 @@ def problems(args: ExistingKarpenterArgs, found: FoundKarpenter) -> Iterator[str
             )
     if found.fields is not None and (missing := sorted({*args.get("fields", [])} - found.fields)):
         yield (
-            f"the definition of EC2NodeClass on {args['cluster']} lacks {', '.join(missing)}, which the API server would drop in silence; "
+            f"the definition of EC2NodeClass on {args['cluster']} lacks {', '.join(missing)}, which the API server would silently drop; "
             f"its owner upgrades the chart karpenter-crd to {minor_version(table.chart.version)}, or leave out what needs it "
             "(pools.*.efa, pools.*.compact_placement, pools.*.reservation)"
         )
@@ -439,7 +439,7 @@ def problems(args: ExistingKarpenterArgs, found: FoundKarpenter) -> Iterator[str
         )
     if not environment.get("INTERRUPTION_QUEUE"):
         yield (
-            f"{called} has no interruption queue: it would not know of any interruption of Spot, nor end nodes in time; "
+            f"{called} has no interruption queue: it would not notice Spot interruptions, nor drain nodes in time; "
             + settings.format("settings.interruptionQueue")
         )
     if args.get("reserved") and "ReservedCapacity=false" in environment.get("FEATURE_GATES", ""):

@@ -291,7 +291,7 @@ def check_own_tags(where: str, args: NodeClassArgs, setters: str, reserved: tupl
     for key in sorted(args["tags"]):
         if key in reserved or key.startswith(prefixes) or not key:
             own = ", ".join((*reserved, *(f"{prefix}..." for prefix in prefixes)))
-            refuse(where, SettingsProblem("tags", repr(key), f"empty keys are refused, and {setters} set {own}", "leave it out"))
+            refuse(where, SettingsProblem("tags", repr(key), f"empty keys are not allowed, and {setters} set {own}", "leave it out"))
 
 
 def check_efa(where: str, args: NodeClassArgs) -> None:
@@ -335,8 +335,8 @@ def _check_reservation(where: str, args: Ec2NodeClassArgs) -> None:
     if len(set(zones)) != 1:
         found = ", ".join(zones) or "not given"
         raise ValueError(
-            f"capacity-block-without-zone: {where} has zones {found}; a capacity block is in exactly one zone; name it alone, and for the "
-            "NodePool as well"
+            f"capacity-block-without-zone: {where} has zones {found}; a capacity block is in exactly one zone; name only that zone, also "
+            "for the NodePool"
         )
 
 
@@ -344,7 +344,7 @@ def check_reservations(where: str, args: NodeClassArgs) -> None:
     """Raise ValueError, beginning with `where`, for reservations given both by id and by tags, and for invalid ids or owners."""
     ids, tags, owner = args.get("reservation_ids") or [], args.get("reservation_tags") or {}, args.get("reservation_owner")
     if ids and tags:
-        problem = "it stands beside reservation_tags, and a pool has one of them"
+        problem = "it cannot be combined with reservation_tags"
         refuse(where, SettingsProblem("reservation_ids", ", ".join(ids), problem, "leave one out"))
     for each in ids:
         if not re.fullmatch(CAPACITY_RESERVATION, each):

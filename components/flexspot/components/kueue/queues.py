@@ -65,9 +65,9 @@ def _check_topology(name: str, levels: list[str]) -> None:
     if not 1 <= len(levels) <= _MOST_LEVELS:
         raise ValueError(f"Topology {name}: levels are {written}; give 1 to {_MOST_LEVELS}")
     if len(set(levels)) < len(levels):
-        raise ValueError(f"Topology {name}: levels are {written}; each once")
+        raise ValueError(f"Topology {name}: levels are {written}; list each once")
     if HOSTNAME_LABEL in levels[:-1]:
-        raise ValueError(f"Topology {name}: levels are {written}; {HOSTNAME_LABEL} is the last or none of them")
+        raise ValueError(f"Topology {name}: levels are {written}; {HOSTNAME_LABEL} can only be the last")
 
 
 class FlavorArgs(TypedDict):
@@ -348,7 +348,7 @@ def _check_flavors(name: str, args: QueuesArgs) -> None:
             raise ValueError(f"Queues {name}: flavor {flavor['name']} has resource {resource}; {allowed}; use one of these")
         topology = flavor.get("topology")
         if topology and not flavor["node_labels"]:
-            raise ValueError(f"Queues {name}: flavor {flavor['name']} has topology {topology} and no node_labels; give it one at least")
+            raise ValueError(f"Queues {name}: flavor {flavor['name']} has topology {topology} and no node_labels; give it at least one")
 
 
 def _check_queue(name: str, queue: QueueArgs) -> None:
@@ -357,7 +357,7 @@ def _check_queue(name: str, queue: QueueArgs) -> None:
     if stop not in STOP_POLICIES:
         raise ValueError(f"Queues {name}: queue {queue['name']} has stop {stop!r}; allowed: {', '.join(STOP_POLICIES)}")
     if not queue["quotas"]:
-        raise ValueError(f"Queues {name}: queue {queue['name']} has no quotas; give it a quota, of 0 GPUs where it may borrow alone")
+        raise ValueError(f"Queues {name}: queue {queue['name']} has no quotas; give it a quota, with 0 GPUs if it may only borrow")
     own = [quota["flavor"] for quota in queue["quotas"]]
     for check in queue.get("admission_checks", []):
         for flavor in check["flavors"]:
@@ -369,7 +369,7 @@ def _check_queue(name: str, queue: QueueArgs) -> None:
 def _check_weight(name: str, kind: str, owner: str, weight: int) -> None:
     # Kueue accepts weight 0, with which a queue never gets anything.
     if weight < 1:
-        raise ValueError(f"Queues {name}: {kind} {owner} has weight {weight}; use 1 or more, or take away its share")
+        raise ValueError(f"Queues {name}: {kind} {owner} has weight {weight}; use 1 or more, or remove its share")
 
 
 class Queues(pulumi.ComponentResource):

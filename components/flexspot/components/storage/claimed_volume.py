@@ -57,7 +57,9 @@ def check_setting_names(owner: str, names: dict[str, str]) -> None:
     """Raise ValueError for names that the settings would reject, by argument. Others are safe in a path and in a pattern."""
     for argument, value in names.items():
         if not _NAME.fullmatch(value):
-            raise ValueError(f"{owner}: {argument} is {value!r}; a name has 1 to 40 of a-z, 0-9 and inner -, from a letter on: respell it")
+            raise ValueError(
+                f"{owner}: {argument} is {value!r}; a name has 1 to 40 of a-z, 0-9 and inner -, and begins with a letter: respell it"
+            )
 
 
 def check_dns_labels(owner: str, names: dict[str, str]) -> None:

@@ -414,7 +414,7 @@ def _check_volume(name: str, args: S3MountpointVolumeArgs) -> FolderMount:
     check_form(f"{owner}: region", args["region"], AWS_REGION)
     if mount.file_cache_gib and not mount.read_only:
         raise ValueError(
-            f"{owner}: file_cache_gib is {mount.file_cache_gib} with purpose {args['purpose']}; a cache is for datasets alone, as a node "
-            "would go on reading an overwritten checkpoint: leave it out"
+            f"{owner}: file_cache_gib is {mount.file_cache_gib} with purpose {args['purpose']}; a cache is only for datasets, because a "
+            "node would keep reading an overwritten checkpoint: leave it out"
         )
     return mount

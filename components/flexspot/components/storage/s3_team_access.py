@@ -239,7 +239,7 @@ def _check(name: str, args: S3TeamAccessArgs) -> TeamFolders:
         check_bucket_name(owner, "dataset_bucket", dataset_bucket)
         if dataset_bucket == args["checkpoint_bucket"]:
             raise ValueError(
-                f"{owner}: dataset_bucket is {dataset_bucket!r}, the checkpoint bucket, where folders are teams': name another"
+                f"{owner}: dataset_bucket is {dataset_bucket!r}, the checkpoint bucket, whose folders belong to teams: name another"
             )
     check_kms_key(owner, args.get("kms_key"))
     check_aws_tags(owner, args["tags"])

@@ -182,7 +182,7 @@ def check_work_queue(name: str, args: SqsWorkQueueArgs, shape: WorkQueueShape) -
     }
     for argument, (value, least, most) in ranges.items():
         if not least <= value <= most:
-            raise ValueError(f"{owner}: {argument} is {value}; {least} to {most} can be had: choose a value in between")
+            raise ValueError(f"{owner}: {argument} is {value}; {least} to {most} are accepted: choose a value in between")
     least_lease = args["grace_seconds"] + LEASE_MARGIN_SECONDS
     if shape.lease_seconds < least_lease:
         raise ValueError(

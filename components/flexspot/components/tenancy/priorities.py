@@ -33,15 +33,15 @@ def check_priorities(owner: str, classes: list[PriorityArgs]) -> None:
     for each in classes:
         place = f"{owner}: class {each['name']}"
         if each["value"] < SCALE_UP_CUTOFF:
-            problem = f"has value {each['value']}; below {SCALE_UP_CUTOFF} Cluster Autoscaler makes no node for a pod"
+            problem = f"has value {each['value']}; below {SCALE_UP_CUTOFF} Cluster Autoscaler creates no node for a pod"
             raise ValueError(f"{place} {problem}; use {SCALE_UP_CUTOFF} to {HIGHEST_PRIORITY}")
         if each["value"] > HIGHEST_PRIORITY:
-            problem = f"has value {each['value']}; Kubernetes keeps what is above {HIGHEST_PRIORITY} for its own"
+            problem = f"has value {each['value']}; Kubernetes reserves values above {HIGHEST_PRIORITY}"
             raise ValueError(f"{place} {problem}; use {SCALE_UP_CUTOFF} to {HIGHEST_PRIORITY}")
         if each["name"].startswith("system-"):
-            raise ValueError(f"{place} has a name of the cluster's own; choose one that does not begin with system-")
+            raise ValueError(f"{place} has a reserved name; choose one that does not begin with system-")
         if each["name"] in seen:
-            raise ValueError(f"{place} stands twice; give each a name of its own")
+            raise ValueError(f"{place} appears twice; give each a different name")
         seen.add(each["name"])
 
 

@@ -135,7 +135,7 @@ def check_team(name: str, args: TeamArgs) -> None:
     for key, value in hard.items():
         if key.startswith("limits.") and "/" in key:
             counted = f"requests.{key.removeprefix('limits.')}"
-            raise ValueError(f"Team {name}: hard names {key}, which Kubernetes takes and never counts; write {counted}")
+            raise ValueError(f"Team {name}: hard names {key}, which Kubernetes accepts and never counts; write {counted}")
         if value.startswith("-") or not value:
             raise ValueError(f"Team {name}: hard[{key}] is {value!r}; use a quantity of at least 0, such as '0' or '8'")
     if unqueued is not None:
@@ -143,7 +143,7 @@ def check_team(name: str, args: TeamArgs) -> None:
     for argument, groups in {"submitters": args.get("submitters", []), "viewers": args.get("viewers", [])}.items():
         for group in groups:
             if not group or group.startswith("system:"):
-                remedy = "name a group of people: every user is in some of the cluster's own"
+                remedy = "name a group of people, because every user is in some system groups"
                 raise ValueError(f"Team {name}: {argument} names {group!r}; {remedy}")
 
 
