@@ -31,7 +31,7 @@ BLOCK = {"reservation_kind": "capacity-block", "reservation_ids": ["cr-0a1b2c3d4
         ({"boot_disk_throughput_mib": 1001}, "boot_disk_throughput_mib (is 1001): should be at most 1000"),
         ({"boot_disk_gib": 20, "boot_disk_iops": 10_001}, "l4: boot_disk_iops is above 500 for each GiB; raise boot_disk_gib"),
         ({"boot_disk_iops": 3000, "boot_disk_throughput_mib": 751}, "l4: boot_disk_throughput_mib is above a quarter of boot_disk_iops"),
-        ({"efa_interfaces": -1}, "efa_interfaces (is -1): it is the number of the machine's network cards with EFA, and beside one with"),
+        ({"efa_interfaces": -1}, "efa_interfaces (is -1): it is the number of the machine's network cards with EFA, at most 149"),
         ({"efa_first_card": 1}, "efa_first_card (is 1): it is a network card's number, from 0, of a machine with efa_interfaces"),
         ({"efa_interfaces": 4, "efa_first_card": -1}, "efa_first_card (is -1): it is a network card's number, from 0"),
         ({"reservation_kind": "future"}, "reservation_kind (is future): kinds are on-demand and capacity-block; use one of these"),
@@ -43,7 +43,10 @@ BLOCK = {"reservation_kind": "capacity-block", "reservation_ids": ["cr-0a1b2c3d4
         ({"reservation_tags": {"purpose": ""}}, "reservation_tags (is 'purpose': ''): neither may be empty; write '*' for any value"),
         ({"reservation_tags": {"": "x"}}, "reservation_tags (is '': 'x'): neither may be empty"),
         ({"reservation_kind": "capacity-block"}, "reservation_kind (is capacity-block): no reservation is named"),
-        (BLOCK, "capacity-block-without-zone: Ec2NodeClass l4 has zones not given; a capacity block is in exactly one zone; name it alone"),
+        (
+            BLOCK,
+            "capacity-block-without-zone: Ec2NodeClass l4 has zones not given; a capacity block is in exactly one zone; name only",
+        ),
         ({**BLOCK, "zones": ["us-east-1a", "us-east-1b"]}, "has zones us-east-1a, us-east-1b; a capacity block is in exactly one zone"),
     ],
 )

@@ -89,8 +89,8 @@ def _check_cidrs(where: str, args: EksClusterArgs) -> None:
 
 def _check_admins(where: str, args: EksClusterArgs) -> None:
     form = re.compile(rf"arn:{re.escape(args['partition'])}:iam::\d{{12}}:role/[\w+=,.@/-]+")
-    strangers = [arn for arn in args["admin_role_arns"] if not form.fullmatch(arn)]
-    if strangers or len(set(args["admin_role_arns"])) < len(args["admin_role_arns"]):
+    invalid = [arn for arn in args["admin_role_arns"] if not form.fullmatch(arn)]
+    if invalid or len(set(args["admin_role_arns"])) < len(args["admin_role_arns"]):
         raise ValueError(
             f"{where} admin_role_arns is {args['admin_role_arns']!r}; it must have ARNs of roles, each once, such as "
             f"arn:{args['partition']}:iam::{args['account']}:role/platform-admin; for a user or a session, name its role"
@@ -207,8 +207,8 @@ class EksCluster(pulumi.ComponentResource):
     group requirements for clusters"), and rejects a duplicate rule.
 
     With access `private`, `up` needs a runner inside the network, in one of `private_cidrs`. Raises ValueError, before anything is
-    registered,
-    for values that EKS would reject and for unsafe or unlimited clusters. This component has not been deployed to a live account.
+    registered, for values that EKS would reject and for unsafe or unlimited clusters. This component has not been deployed to a live
+    account.
     """
 
     cluster_name: pulumi.Output[str]
@@ -424,12 +424,10 @@ class EksTeamLogins(pulumi.ComponentResource):
 
     The entries are of type STANDARD, whose roles may belong to another account. The cluster's authentication mode must be API or
     API_AND_CONFIG_MAP (EKS user guide, "Create access entries"). EKS rejects a role that already has an entry, such as that of the
-    cluster's
-    creator, as "already in use". A role that was deleted and created again needs a new entry, because EKS remembers the old one.
+    cluster's creator, as "already in use". A role that was deleted and created again needs a new entry, because EKS remembers the old one.
 
     Raises ValueError for invalid role ARNs, roles of another partition, roles without groups, and groups that EKS reserves. This component
-    has
-    not been deployed to a live account.
+    has not been deployed to a live account.
     """
 
     groups: pulumi.Output[dict[str, list[str]]]

@@ -96,10 +96,9 @@ class ExistingEksCluster(pulumi.ComponentResource):
 
     After reading it, also in a preview, the run ends with pulumi.RunError and one line per problem if its version or authentication mode is
     unsuitable. The mode must be API or API_AND_CONFIG_MAP: with others EKS accepts no access entry. Nothing that waits for its name or its
-    API
-    server is then created. `ExistingClusterParts` reads its add-ons. Karpenter on it needs the tag karpenter.sh/discovery on private
-    subnets and
-    the cluster security group, and nodes that Karpenter did not create. Raises ValueError for a name, account or region that cannot exist.
+    API server is then created. `ExistingClusterParts` reads its add-ons. Karpenter on it needs the tag karpenter.sh/discovery on private
+    subnets and the cluster security group, and nodes that Karpenter did not create. Raises ValueError for a name, account or region that
+    cannot exist.
     """
 
     cluster_name: pulumi.Output[str]
@@ -261,8 +260,7 @@ class ExistingGpuOperator(pulumi.ComponentResource):
 
     After reading its ClusterPolicy, also in a preview, the run ends with pulumi.RunError and one line per problem if it does not suit the
     pools. If there is no ClusterPolicy `cluster-policy`, the provider ends the run. The tolerations of Node Feature Discovery are not in
-    the
-    ClusterPolicy, and are not checked.
+    the ClusterPolicy, and are not checked.
     """
 
     policy: pulumi.Output[str]

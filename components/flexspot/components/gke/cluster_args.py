@@ -249,8 +249,8 @@ def check_cluster(name: str, args: GkeClusterArgs) -> None:
 
 def _check_zones(where: str, args: GkeClusterArgs) -> None:
     zones, region = args["zones"], args["region"]
-    strangers = [zone for zone in zones if not re.fullmatch(re.escape(region) + "-[a-z]", zone)]
-    if not zones or strangers or len(set(zones)) < len(zones):
+    foreign = [zone for zone in zones if not re.fullmatch(re.escape(region) + "-[a-z]", zone)]
+    if not zones or foreign or len(set(zones)) < len(zones):
         raise ValueError(
             f"{where}: zones is {zones!r}; it must have zones of {region}, each once and at least one; name some, such as {region}-a"
         )

@@ -11,7 +11,7 @@ from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 from flexspot.capacity.catalog.capacity_type import CapacityType, facts_of
 from flexspot.capacity.settings.gke_rules import CRITICAL_PODS_SECONDS
 from flexspot.capacity.settings.pools import GkePool
-from flexspot.components.gke.gpu_pool_args import AskedGpus, GkeMachineArgs, gpu_machine
+from flexspot.components.gke.gpu_pool_args import GkeMachineArgs, RequestedGpus, gpu_machine
 from flexspot.components.shared_args import publish
 
 GPU_DRIVERS = {"default": "default", "latest": "latest", "disabled": "autoinstall-disabled"}
@@ -92,8 +92,8 @@ def priority_spec(where: str, priority: ComputeClassPriorityArgs, *, autopilot: 
     if pools is not None:
         if autopilot:
             raise ValueError(f"{where}: pools are {', '.join(pools)}; Autopilot has no declared node pools; name machine and GPUs instead")
-        if beside := sorted(given - {"pools"}):
-            raise ValueError(f"{where}: pools cannot be combined with {', '.join(beside)}; use two priorities")
+        if extra := sorted(given - {"pools"}):
+            raise ValueError(f"{where}: pools cannot be combined with {', '.join(extra)}; use two priorities")
         if not pools or len(set(pools)) != len(pools):
             raise ValueError(f"{where}: pools are {', '.join(pools) or 'empty'}; a priority names at least one pool, each once")
         return {"nodepools": list(pools)}
@@ -112,7 +112,7 @@ def _created(where: str, priority: ComputeClassPriorityArgs, *, autopilot: bool)
             "for others name a pool with a ceiling in pools, because pools that GKE creates have none"
         )
     gpus, described = cast("int", priority.get("gpus")), priority.get("machine_description")
-    machine = gpu_machine(where, AskedGpus(str(priority.get("machine")), str(priority.get("accelerator")), gpus, described))
+    machine = gpu_machine(where, RequestedGpus(str(priority.get("machine")), str(priority.get("accelerator")), gpus, described))
     if capacity_type == CapacityType.FLEX_START and not machine.flex_start:
         raise ValueError(f"{where}: machine is {machine.name}; DWS does not offer it; use another machine, or spot")
     if capacity_type == CapacityType.ON_DEMAND and not machine.on_demand:
@@ -147,8 +147,8 @@ def _capacity_fields(where: str, capacity_type: str, priority: ComputeClassPrior
         return _spot(where, priority)
     if capacity_type == CapacityType.FLEX_START:
         return _flex_start(where, priority)
-    if beside := sorted(key for key in _OF_ENDING_NODES if priority.get(key) is not None):
-        raise ValueError(f"{where}: {', '.join(beside)} given; nodes of {capacity_type} do not end; leave it out")
+    if extra := sorted(key for key in _OF_ENDING_NODES if priority.get(key) is not None):
+        raise ValueError(f"{where}: {', '.join(extra)} given; nodes of {capacity_type} do not end; leave it out")
     if reservation is None:
         # Autopilot only uses reservations that are named, so open ones need no exclusion.
         return {"spot": False}
@@ -232,10 +232,8 @@ class ComputeClass(pulumi.ComponentResource):
     """Capacity in priority order. A priority without stock falls through to the next, and only named machines are used.
 
     On-demand and reserved priorities are existing pools with a ceiling. GKE may also create pools for Spot and flex-start priorities,
-    within
-    the cluster's limits for node auto-provisioning. On Autopilot (GKE 1.30.3-gke.1451000) GKE creates all of them, and only quotas limit
-    them:
-    of queues, namespaces and the project. nodePoolAutoCreation is set there because Autopilot's example sets it, too:
+    within the cluster's limits for node auto-provisioning. On Autopilot (GKE 1.30.3-gke.1451000) GKE creates all of them, and only quotas
+    limit them: of queues, namespaces and the project. nodePoolAutoCreation is set there because Autopilot's example sets it, too:
     https://docs.cloud.google.com/kubernetes-engine/docs/how-to/autopilot-gpus. The field's reference only mentions Standard.
 
     Raises ValueError for values that GKE's CRD would reject, before anything is registered.

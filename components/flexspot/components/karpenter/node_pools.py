@@ -279,9 +279,8 @@ class GpuNodePool(pulumi.ComponentResource):
     Empty nodes are all removed at once. With Karpenter's default budget of 10 % a handful would be removed one after the other. Drift never
     removes nodes from running work, nor do expiry or consolidation unless `expire_after_seconds` or `consolidates` say so.
 
-    Raises ValueError, before anything is registered. Under the name of its rule for a pool that a policy would reject: a ceiling below one,
-    a
-    GPU ceiling that the others make unreachable, or no taint on `resource`. Also for values that Karpenter would reject.
+    Raises ValueError, before anything is registered: under the name of its rule for a pool that a policy would reject (a ceiling below one,
+    a GPU ceiling that the others make unreachable, or no taint on `resource`), and for values that Karpenter would reject.
     """
 
     name: pulumi.Output[str]
@@ -413,12 +412,9 @@ class CpuNodePool(pulumi.ComponentResource):
     """Nodes without GPUs for pods that tolerate no taint, such as data preparation, launchers and dashboards, from zero up to a ceiling.
 
     Machines belong to the general-purpose Intel and AMD families with known prices (`families` of
-    flexspot/capacity/catalog/prices/aws.yaml), so
-    that their maximum cost can be computed. They never have accelerators: GPU machines belong to GPU pools. Nodes are replaced by cheaper
-    or
-    fuller ones, one in ten at a time, and by age. Pods that must not be moved carry karpenter.sh/do-not-disrupt, or run as a Job of a
-    class.
-    Labels: Karpenter AWS provider v1.14, well-known labels.
+    flexspot/capacity/catalog/prices/aws.yaml), so that their maximum cost can be computed. They never have accelerators: GPU machines
+    belong to GPU pools. Nodes are replaced by cheaper or fuller ones, one in ten at a time, and by age. Pods that must not be moved carry
+    karpenter.sh/do-not-disrupt, or run as a Job of a class. Labels: Karpenter AWS provider v1.14, well-known labels.
 
     Raises ValueError for a ceiling below one.
     """

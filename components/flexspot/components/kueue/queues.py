@@ -211,8 +211,8 @@ class QueuesArgs(TypedDict):
 
 STOP_POLICIES = {"none": "None", "hold": "Hold", "drain": "HoldAndDrain"}
 
-# One order for both lists: Kueue rejects a flavor whose resources are in another order than coveredResources.
-# Pods are counted by the namespace's quota, and ephemeral storage belongs to the node: teams lend each other neither.
+# One order for both lists: Kueue rejects a flavor whose resources are in another order than coveredResources. Pods are counted by the
+# namespace's quota, and ephemeral storage belongs to the node: teams lend each other neither.
 _ALWAYS_COVERED = ("cpu", "memory")
 
 
@@ -265,12 +265,10 @@ def cluster_queue_spec(queue: QueueArgs, resources: Resources = _GPUS_ALONE) -> 
         "queueingStrategy": "BestEffortFIFO",
         "flavorFungibility": {
             # Flavors are in the order of their cost. Idle GPUs of others in an earlier flavor come before own ones in a later flavor, which
-            # would
-            # have to be started and paid for.
+            # would have to be started and paid for.
             "whenCanBorrow": "MayStopSearch",
             # Without a fallback at stock-outs, work does not preempt others in a flavor while the next one has room. With it, the
-            # autoscaler
-            # has already chosen, and the queue stays with the flavor that it can have.
+            # autoscaler has already chosen, and the queue stays with the flavor that it can have.
             "whenCanPreempt": "TryNextFlavor" if queue.get("moves_on", True) else "MayStopSearch",
         },
         # The owner gets borrowed quota back whatever the borrower's priority, and within a queue the higher priority comes first. Without

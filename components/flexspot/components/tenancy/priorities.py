@@ -75,10 +75,9 @@ class Priorities(pulumi.ComponentResource):
                 value=each["value"],
                 preemption_policy="PreemptLowerPriority" if each["preempts"] else "Never",
                 description=each["description"],
-                # globalDefault is omitted: the server drops a false, and would see a conflict in every later apply of it.
-                # The API server changes neither (kubernetes, pkg/apis/scheduling/validation: ValidatePriorityClassUpdate). Running pods
-                # keep the
-                # values that they were created with.
+                # globalDefault is omitted: the server drops a false, and would see a conflict in every later apply of it. The API server
+                # changes neither (kubernetes, pkg/apis/scheduling/validation: ValidatePriorityClassUpdate). Running pods keep the values
+                # that they were created with.
                 opts=pulumi.ResourceOptions(parent=self, replace_on_changes=["value", "preemptionPolicy"], delete_before_replace=True),
             )
         ordered = sorted(args["classes"], key=lambda each: -each["value"])
@@ -104,8 +103,7 @@ class WorkloadPriorities(pulumi.ComponentResource):
     """One WorkloadPriorityClass per workload class, with the name and value of its PriorityClass.
 
     A job whose label kueue.x-k8s.io/priority-class names one keeps this place in the queue whatever priority its pods have, and the label
-    can
-    be changed while the job waits. The kind is Kueue's: pass its controller in `depends_on`.
+    can be changed while the job waits. The kind is Kueue's: pass its controller in `depends_on`.
 
     Raises ValueError for the same problems as Priorities.
     """
