@@ -136,11 +136,19 @@ def pool() -> dict[str, Any]:
         ({"labels": {"a": 1.0}}, "labels['a']", "is 1; it must be a text"),
         ({"nodeClass": "it"}, "nodeClass", "is 'it'; it must be a map with group, kind, name"),
         ({"nodeClass": {"group": "g", "kind": "k"}}, "nodeClass.name", "is missing; give a text"),
-        ({"taints": [{"key": "a", "value": "b", "effect": "c", "efect": "d"}]}, "taints[0].efect", "is no input; there are effect, key,"),
-        ({"maxNode": 4.0}, "maxNode", "is no input; there are capacityTypes"),
+        (
+            {"taints": [{"key": "a", "value": "b", "effect": "c", "efect": "d"}]},
+            "taints[0].efect",
+            "is not an input; the inputs are effect, key,",
+        ),
+        ({"maxNode": 4.0}, "maxNode", "is not an input; the inputs are capacityTypes"),
         ({"idleSeconds": -1.0}, "idleSeconds", ""),
         ({"pool": "x" * 200, "maxNodes": "x" * 200}, "maxNodes", f"is '{'x' * 56}...; it must be a whole number"),
-        ({"pool": Unknown()}, "pool", "shapes what is made, and must be known when the program runs; give the value itself, no output"),
+        (
+            {"pool": Unknown()},
+            "pool",
+            "decides which resources exist, so it must be known when the program runs; give the value itself, not an output",
+        ),
     ],
 )
 def test_an_input_that_cannot_be_used_is_refused_by_its_path_with_what_it_must_be(change: dict[str, Any], path: str, reason: str) -> None:

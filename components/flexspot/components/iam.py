@@ -80,8 +80,7 @@ def pod_trust(cluster_arn: str, namespace: str, service_account: str) -> str:
     """Return a trust policy for EKS Pod Identity that only admits one service account of one cluster.
 
     Without the conditions, anyone who may create an association in any cluster of the account could give the role to a pod. Pod Identity
-    sets
-    these tags by itself (EKS user guide, "Create IAM role with trust policy required by EKS Pod Identity").
+    sets these tags by itself (EKS user guide, "Create IAM role with trust policy required by EKS Pod Identity").
     """
     return _document(
         {

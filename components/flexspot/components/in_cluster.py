@@ -79,8 +79,7 @@ class ReadObject(pulumi.CustomResource):
     """An object of a cluster that is read and never changed. Its fields are as Kubernetes writes them.
 
     `token` is its API version and kind as the provider spells them, such as apps/v1:Deployment. A run ends if there is no such object or
-    the
-    API server cannot be reached. The provider's error then names this resource.
+    the API server cannot be reached. The provider's error then names this resource.
     """
 
     def __init__(self, name: str, token: str, identity: str, opts: pulumi.ResourceOptions) -> None:
@@ -115,8 +114,7 @@ def single_pod(  # noqa: PLR0913 -- what differs between controllers, given by n
     """Return the spec of a Deployment with one pod of `container`, which uses the service account `account`. Two pods never run at once.
 
     `selected` are the labels of the Deployment's selector, and `labels` the pod's other labels. `node_selector` and `tolerations` select
-    the
-    nodes for controllers. A change of `annotations`, which are the pod's, replaces the pod.
+    the nodes for controllers. A change of `annotations`, which are the pod's, replaces the pod.
     """
     return DeploymentSpecArgs(
         replicas=1,

@@ -21,8 +21,7 @@ def part_of(block: pulumi.Output[BlockT], read: Callable[[BlockT], str | None]) 
     """Return a part of a block that the cloud fills in.
 
     Such a block is also an input, so a preview may know the block without that part, which is then unknown. Outside a preview the part is
-    empty
-    if the cloud leaves it out.
+    empty if the cloud leaves it out.
     """
 
     def known(found: BlockT | None) -> pulumi.Input[str]:
@@ -38,8 +37,7 @@ def kubeconfig_of(context: str, server: str, certificate: str | None, command: M
     """Return a kubeconfig as JSON, which is also YAML.
 
     `context` is the name of the cluster, the user and the context. `server` begins with https://. `certificate` is base64, or None if the
-    server
-    has one of a public authority. `command` creates tokens: the fields of kubectl's `exec` except its version.
+    server has one of a public authority. `command` creates tokens: the fields of kubectl's `exec` except its version.
     """
     authority = {} if certificate is None else {"certificate-authority-data": certificate}
     written = {

@@ -161,8 +161,7 @@ class KubeStateMetrics(pulumi.ComponentResource):
     """kube-state-metrics 2.20 with the labels that reports need, and the object by which Prometheus scrapes it.
 
     It lists only nodes, namespaces and pods, exports only the series that reports read, and keeps the labels that it sets (honorLabels).
-    One
-    replica is enough: while it is replaced a sample or two are missing, which reports bridge.
+    One replica is enough: while it is replaced a sample or two are missing, which reports bridge.
 
     Raises ValueError for an unknown `prometheus`, monitor labels that nothing would read, and an interval out of bounds.
     """

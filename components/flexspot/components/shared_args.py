@@ -114,8 +114,7 @@ def checked_options(where: str, model: type[OptionsT], args: Mapping[str, object
     """Return the options that arguments and settings have in common. Those that are not given have the settings' defaults.
 
     With `only`, other arguments are ignored, such as those that may be outputs. Raises ValueError, beginning with `where`, for values that
-    the
-    settings' model rejects.
+    the settings' model rejects.
     """
     given = {name: args[name] for name in only or model.model_fields if args.get(name) is not None}
     try:

@@ -118,7 +118,7 @@ def test_a_node_with_efa_gets_prefixes_for_its_pods_as_it_starts(pods: int, pref
         ({"node_class": "default"}, "default is EKS's own"),
         ({"node_class": "GPU"}, "node_class"),
         ({"reservation_ids": ["cr-1"]}, "reservation_ids"),
-        ({"reservation_ids": ["cr-0a1b2c3d4e5f60718"], "reservation_tags": {"a": "b"}}, "beside reservation_tags"),
+        ({"reservation_ids": ["cr-0a1b2c3d4e5f60718"], "reservation_tags": {"a": "b"}}, "cannot be combined with reservation_tags"),
         ({"reservation_owner": "111122223333"}, "reservation_owner"),
         ({"efa_interfaces": -1}, "efa_interfaces"),
         ({"efa_first_card": 1}, "efa_first_card"),

@@ -108,9 +108,9 @@ def test_a_single_nat_gateway_serves_all_zones_and_stays_where_it_is(zones: list
 
 
 def test_every_subnet_has_its_route_table(network_of: Callable[..., Any]) -> None:
-    tied = {each["subnetId"]: each["routeTableId"] for each in network_of().of("aws:ec2/routeTableAssociation:RouteTableAssociation")}
+    tables = {each["subnetId"]: each["routeTableId"] for each in network_of().of("aws:ec2/routeTableAssociation:RouteTableAssociation")}
 
-    assert tied == {
+    assert tables == {
         **{f"net-private-{zone}-id": f"net-private-{zone}-routes-id" for zone in ZONES},
         **{f"net-public-{zone}-id": "net-public-routes-id" for zone in ZONES},
         **{f"net-control-plane-{zone}-id": "net-control-plane-routes-id" for zone in ZONES[:2]},

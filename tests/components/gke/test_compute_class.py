@@ -118,7 +118,7 @@ def test_its_name_is_an_output(outputs: Outputs) -> None:
     [
         ([], {}, "priorities is empty; a class has at least one"),
         ([{"pools": ["l4", "l4"]}], {}, "priorities[0]: pools are l4, l4; a priority names at least one pool, each once"),
-        ([{**SPOT, "pools": ["l4"]}], {}, "priorities[0]: pools stand beside accelerator, capacity_type, gpus, machine"),
+        ([{**SPOT, "pools": ["l4"]}], {}, "priorities[0]: pools cannot be combined with accelerator, capacity_type, gpus, machine"),
         ([{"machine": "g2-standard-8"}], ACCOUNT, "priorities[0]: accelerator, capacity_type, gpus missing"),
         ([SPOT, {**SPOT, "capacity_type": "on-demand"}], ACCOUNT, "priorities[1]: capacity_type is on-demand"),
         ([{**SPOT, "capacity_type": "reserved"}], ACCOUNT, "for any other name a capped pool in pools"),

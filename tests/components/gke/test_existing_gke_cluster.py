@@ -151,7 +151,7 @@ def test_a_suitable_cluster_is_read_by_its_path_and_nothing_is_created() -> None
     assert (cloud.made, cloud.read) == (["flexspot:index:ExistingGkeCluster"], [(CLUSTER, PATH)])
 
 
-ALONE = "and the pools alone may come to"
+ALONE = "and the pools alone may need up to"
 TOO_FEW_GPUS = {"enabled": True, "resourceLimits": [{"resourceType": "nvidia-l4", "maximum": 1}]}
 BY_GKE = f"{UPDATE} --enable-autoprovisioning --max-cpu 96"
 
@@ -216,7 +216,7 @@ def test_autopilot_includes_workload_identity_the_driver_and_nodes() -> None:
 
     assert seen(ReadCloud(in_order(**autopilot)), **NEEDS | {"mode": "autopilot"})["cluster_name"] == "lab"
     assert refused(ReadCloud(in_order()), mode="autopilot") == [
-        "mode is 'autopilot', and lab is standard, which GKE never changes; say mode standard (cluster.mode), or name another cluster"
+        "mode is 'autopilot', and lab is standard, which GKE never changes; set mode standard (cluster.mode), or name another cluster"
     ]
 
 

@@ -41,7 +41,7 @@ def system_pool(**changes: Any) -> dict[str, Any]:
         ({"cidrs": ["203.0.113.0/24"]}, "access: public_cidrs needs cidrs, and no other access takes them"),
         ({"runner_cidrs": ["0.0.0.0/1"]}, "holds a range wider than /8, a good part of the internet"),
         ({"runner_cidrs": ["runner"]}, "runner_cidrs.0 (is 'runner'): is not an IPv4 range"),
-        ({"access": "dns_iam", "runner_cidrs": ["10.8.0.0/16"]}, "allowed where the API server has an address; leave it out"),
+        ({"access": "dns_iam", "runner_cidrs": ["10.8.0.0/16"]}, "only allowed if the API server has an address; leave it out"),
         ({"max_pods_per_node": 257}, "max_pods_per_node (is 257): should be at most 256"),
         ({"maintenance": {"start_utc": "3 am", "hours": 4}}, "maintenance.start_utc (is '3 am'): does not have the form"),
         ({"maintenance": {"days": ["sat"]}}, "4 hours on sat are 16 hours in 32 days, and GKE wants 48; use 12 hours"),

@@ -41,7 +41,7 @@ def refused(changes: dict[str, Any]) -> str:
         ({"taints": [*taint(), {"key": "team", "value": "x", "effect": "Never"}]}, "the effect of taint team (is Never): effects are"),
         (
             {**QUEUED, "taints": [*taint(), {"key": "cloud.google.com/gke-queued", "value": "true", "effect": "NoSchedule"}]},
-            "taints (is cloud.google.com/gke-queued): GKE sets that one by itself and refuses a second; leave it out",
+            "taints (is cloud.google.com/gke-queued): GKE sets it and rejects a second one; leave it out",
         ),
         ({"node_labels": {"cloud.google.com/gke-spot": "true"}}, "node_labels (is cloud.google.com/gke-spot): GKE sets that one"),
     ],
@@ -84,12 +84,12 @@ def test_options_that_a_capacity_type_forbids_or_lacks_are_refused(change: dict[
     "change,problem",
     [
         ({"gpus_per_node": 8}, "machine g2-standard-8 has 1 of nvidia-l4"),
-        ({**T4, "gpus_per_node": 3}, "machine n1-standard-8 has 1 or 2 or 4 of nvidia-tesla-t4; asked for 3 of nvidia-tesla-t4; no"),
+        ({**T4, "gpus_per_node": 3}, "machine n1-standard-8 has 1 or 2 or 4 of nvidia-tesla-t4; requested are 3 of nvidia-tesla-t4; no"),
         (
             {"machine": "g2-standard-5"},
             "machine g2-standard-5 is not in the machine catalog (flexspot/capacity/catalog/gcp.yaml) and has no",
         ),
-        ({"machine": "e2-standard-4"}, "machine e2-standard-4 has no GPUs; asked for 1 of nvidia-l4; machines that have these are g2-"),
+        ({"machine": "e2-standard-4"}, "machine e2-standard-4 has no GPUs; requested are 1 of nvidia-l4; machines that have these are g2-"),
         ({"gpu_driver": "newest"}, "gpu_driver (is 'newest'): is not one of the allowed values; allowed: default, latest, disabled"),
         ({"gpu_sharing": {"strategy": "mig", "clients_per_gpu": 2}}, "gpu_sharing.strategy (is 'mig'): is not one of the allowed values"),
         ({"gpu_sharing": {"strategy": "mps", "clients_per_gpu": 49}}, "gpu_sharing.clients_per_gpu (is 49): should be at most 48"),

@@ -187,7 +187,7 @@ def test_quiet_hours_stop_every_voluntary_removal_in_addition_to_the_other_budge
             "allow only 8; allow 2 nodes, 384 vCPU and 4194304 MiB",
         ),
         ({"instance_families": ["g5"]}, "machines is g6.xlarge; instance_families allow g5; add its family, or leave it out"),
-        ({"gpus_per_node": 4}, "gpus_per_node is 4; g6.xlarge has 1; give that, and machines with the same number alone"),
+        ({"gpus_per_node": 4}, "gpus_per_node is 4; g6.xlarge has 1; give that, and only machines with the same number"),
         ({"capacity_types": ["flex-start"]}, "capacity_types is flex-start"),
         ({"resource": "amd.com/gpu"}, "resource is amd.com/gpu; resources are nvidia.com/gpu, aws.amazon.com/neuron; use one of these"),
         ({"resource": NEURON}, "resource is aws.amazon.com/neuron; g6.xlarge has nvidia.com/gpu; give that"),
@@ -210,7 +210,7 @@ def test_quiet_hours_stop_every_voluntary_removal_in_addition_to_the_other_budge
         ),
         (
             {"startup_taints": [{"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}]},
-            "startup_taints is nvidia.com/gpu; a startup taint is taken off, those in taints stay; keep one of the two",
+            "startup_taints is nvidia.com/gpu; startup taints are removed, those in taints stay; keep one of the two",
         ),
     ],
 )

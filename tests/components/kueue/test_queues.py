@@ -135,7 +135,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"cohorts": [{"name": "ai-platform", "parent": "acme", "quotas": []}]}, "cohort ai-platform is in cohort acme"),
     ({"flavors": [flavor_args(node_labels=MANY)]}, "flavor l4-spot has 9 node_labels; Kueue takes 8 at most"),
     ({"flavors": [flavor_args(node_labels={}, topology="t")]}, "flavor l4-spot has topology t and no node_labels"),
-    ({"queues": [queue_args(quotas=[])]}, "queue red has no quotas; give it a quota, of 0 GPUs where it may borrow alone"),
+    ({"queues": [queue_args(quotas=[])]}, "queue red has no quotas; give it a quota, with 0 GPUs if it may only borrow"),
     ({"queues": [queue_args(weight=0)]}, "queue red has weight 0; use 1 or more"),
     ({"cohorts": [{"name": "ai-platform", "parent": None, "quotas": [], "weight": -1}]}, "cohort ai-platform has weight -1"),
     ({"flavors": [flavor_args(resource="amd.com/gpu")]}, "resources are nvidia.com/gpu, aws.amazon.com/neuron, google.com/tpu"),

@@ -114,7 +114,7 @@ def test_google_cloud_accepts_account_ids_and_each_belongs_to_one_team_and_envir
 @pytest.mark.parametrize(
     "change,problem",
     [
-        ({"team": "Red"}, "team is 'Red'; a name has 1 to 40 of a-z, 0-9 and inner -, from a letter on: respell it"),
+        ({"team": "Red"}, "team is 'Red'; a name has 1 to 40 of a-z, 0-9 and inner -, and begins with a letter: respell it"),
         ({"namespace": "team_red"}, "namespace is 'team_red'; a name has 1 to 63 of a-z, 0-9 and inner -: respell it"),
     ],
 )

@@ -57,8 +57,8 @@ def test_tasks_wait_for_workers_are_retried_and_become_dead_letters(register: Re
         "deadLetterPolicy": {"deadLetterTopic": "images-dead-letters-id", "maxDeliveryAttempts": 20},
         "labels": {"team": "red"},
     }
-    given_up = subscriptions(registered)["red-images-dead-letter"]
-    assert (given_up["topic"], given_up["expirationPolicy"]) == ("images-dead-letters-id", {"ttl": ""})
+    dead_letters = subscriptions(registered)["red-images-dead-letter"]
+    assert (dead_letters["topic"], dead_letters["expirationPolicy"]) == ("images-dead-letters-id", {"ttl": ""})
 
 
 def test_the_service_agent_may_publish_dead_letters_and_the_worker_may_publish_and_pull(register: Register) -> None:

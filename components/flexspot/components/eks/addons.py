@@ -254,13 +254,10 @@ class GpuPlugins(pulumi.ComponentResource):
     plugin for EFA interfaces.
 
     All of them tolerate every taint. Otherwise no pod could request the GPUs of a pool that has a taint. NVIDIA's chart would wait for
-    labels
-    of Node Feature Discovery, which is not installed. Here it uses the label that Karpenter sets on a GPU node before it boots. The Neuron
-    chart
-    has a list of machines that is as old as the chart. Here it also uses Karpenter's label. Only the plugin of that chart is installed: its
-    scheduler would be a second one that bypasses taints and queues, and EKS's monitoring agent handles broken nodes. The EFA plugin exits
-    at
-    once on a node without EFA interfaces, so it only runs on nodes with `EFA_NODE_LABEL`.
+    labels of Node Feature Discovery, which is not installed. Here it uses the label that Karpenter sets on a GPU node before it boots. The
+    Neuron chart has a list of machines that is as old as the chart. Here it also uses Karpenter's label. Only the plugin of that chart is
+    installed: its scheduler would be a second one that bypasses taints and queues, and EKS's monitoring agent handles broken nodes. The EFA
+    plugin exits at once on a node without EFA interfaces, so it only runs on nodes with `EFA_NODE_LABEL`.
 
     Raises ValueError, before anything is registered, for an image that is neither AL2023 nor Bottlerocket, and for `efa_image` or
     `efa_machines` without `efa`. The charts have not been installed in a live cluster. Their values are those of their repositories.
@@ -380,21 +377,16 @@ class DcgmExporter(pulumi.ComponentResource):
     """NVIDIA's DCGM exporter on nodes with NVIDIA GPUs that Karpenter launches, and the object by which Prometheus scrapes it.
 
     It tolerates every taint, requests no GPU, and sees all GPUs of a node through the nodes' default runtime, which is NVIDIA's on both
-    images
-    (AL2023 and Bottlerocket). It has the capability SYS_ADMIN. Without it there are no profiling series, and on Bottlerocket no series at
-    all
-    (bottlerocket-os/bottlerocket issue 3992). It therefore runs in kube-system and not in the namespace of kube-state-metrics, where Pod
-    Security is `restricted`.
+    images (AL2023 and Bottlerocket). It has the capability SYS_ADMIN. Without it there are no profiling series, and on Bottlerocket no
+    series at all (bottlerocket-os/bottlerocket issue 3992). It therefore runs in kube-system and not in the namespace of
+    kube-state-metrics, where Pod Security is `restricted`.
 
     EKS's node monitoring agent runs its own DCGM engine on the same nodes. Only one engine per node can read profiling series
-    (DCGM_FI_PROF_*)
-    (aws/eks-node-monitoring-agent issue 256). The agent reads none. Another exporter, such as the GPU operator's or the CloudWatch
-    add-on's,
-    takes them away from this one.
+    (DCGM_FI_PROF_*) (aws/eks-node-monitoring-agent issue 256). The agent reads none. Another exporter, such as the GPU operator's or the
+    CloudWatch add-on's, takes them away from this one.
 
     Raises ValueError for an unknown `prometheus`, for Google's, and for monitor labels that nothing would read. The chart has not been
-    installed
-    in a live cluster. Its values are those of its repository.
+    installed in a live cluster. Its values are those of its repository.
     """
 
     version: pulumi.Output[str]

@@ -29,7 +29,7 @@ from flexspot.components.karpenter.ec2_node_class import (
     check_reservations,
     efa_layout,
     id_terms,
-    where_nodes_are,
+    placement_fields,
 )
 from flexspot.components.karpenter.node_pools import NodeClassRef, fuller_or_cheaper
 from flexspot.components.shared_args import RoleOptionsArgs, check_role_options, checked_options, defaults, filled, publish, refuse
@@ -70,7 +70,7 @@ def check_auto_node_class(name: str, args: AutoNodeClassArgs) -> EksNodeDisk:
     check_reservations(where, args)
     check_efa(where, args)
     if (pods := args.get("pods", MOST_PODS)) < 1:
-        refuse(where, SettingsProblem("pods", str(pods), "it is 1 or more", "leave it out for the most"))
+        refuse(where, SettingsProblem("pods", str(pods), "it is 1 or more", "leave it out for the maximum"))
     check_own_tags(where, args, "Auto Mode or AWS", _RESERVED_TAGS, _RESERVED_PREFIXES)
     return checked_options(where, EksNodeDisk, args)
 
@@ -80,8 +80,7 @@ def auto_node_class_spec(args: AutoNodeClassArgs, disk: EksNodeDisk) -> dict[str
 
     Source: awsdocs/amazon-eks-user-guide, latest/ug/automode/create-node-class.adoc at 0026c9df and auto-odcr.adoc (read 2026-11-25). The
     definition itself is not public. The volume's key is the account's own for EBS. Names of fields that are not on that page come from
-    AWS's
-    release notes for Auto Mode (auto-change.adoc).
+    AWS's release notes for Auto Mode (auto-change.adoc).
     """
     volume = disk.volume(IMAGES_AND_SCRATCH)
     discovered = [{"tags": {DISCOVERY_TAG: args["cluster"]}}]
@@ -98,7 +97,7 @@ def auto_node_class_spec(args: AutoNodeClassArgs, disk: EksNodeDisk) -> dict[str
         # EC2 gives no public address to an instance with several interfaces, and rejects the field.
         "advancedNetworking": {"networkInterfaces": interfaces} if interfaces else {"associatePublicIPAddress": False},
         # The owner's field has this name here, and `ownerID` in Karpenter's own class.
-        **where_nodes_are(args, "owner"),
+        **placement_fields(args, "owner"),
         "tags": dict(sorted(args["tags"].items())),
     }
 
@@ -165,8 +164,7 @@ class AutoAddons(pulumi.ComponentResource):
     """The add-ons that Auto Mode does not include, and the ConfigMap without which it accepts a NetworkPolicy but does not enforce it.
 
     Add-ons only become healthy once they run, so make this depend on nodes for them: AutoSystemPool. Raises ValueError for names, accounts
-    and
-    regions that AWS would reject. This component has not been deployed to a live account.
+    and regions that AWS would reject. This component has not been deployed to a live account.
     """
 
     versions: pulumi.Output[dict[str, str]]
@@ -314,8 +312,8 @@ class AutoSystemPool(pulumi.ComponentResource):
     """On-demand nodes for pods that tolerate `CriticalAddonsOnly`, created as controllers need them, up to a ceiling.
 
     Auto Mode's own pool `system` has the same taint but no ceiling, and chooses its own machines. The nodes have the label that the
-    controllers
-    select, so controllers are deployed as on other clusters of the platform. Half-empty nodes are consolidated, one in ten at a time.
+    controllers select, so controllers are deployed as on other clusters of the platform. Half-empty nodes are consolidated, one in ten at a
+    time.
 
     Raises ValueError for a ceiling below one and for a name that EKS reserves.
     """

@@ -68,7 +68,7 @@ def _check_nodes(where: str, args: EksClusterArgs) -> None:
         if (value is None) != auto_mode:
             given = "given" if value is not None else "not given"
             raise ValueError(
-                f"{where} {key} is {given} with auto_mode {auto_mode}; only one of the two can be set: in Auto Mode nodes are AWS's; "
+                f"{where} {key} is {given} with auto_mode {auto_mode}; only one of the two can be set: in Auto Mode AWS manages the nodes; "
                 f"{'leave it out' if auto_mode else 'give it'}"
             )
     if not auto_mode:
@@ -89,11 +89,11 @@ def _check_cidrs(where: str, args: EksClusterArgs) -> None:
 
 def _check_admins(where: str, args: EksClusterArgs) -> None:
     form = re.compile(rf"arn:{re.escape(args['partition'])}:iam::\d{{12}}:role/[\w+=,.@/-]+")
-    strangers = [arn for arn in args["admin_role_arns"] if not form.fullmatch(arn)]
-    if strangers or len(set(args["admin_role_arns"])) < len(args["admin_role_arns"]):
+    invalid = [arn for arn in args["admin_role_arns"] if not form.fullmatch(arn)]
+    if invalid or len(set(args["admin_role_arns"])) < len(args["admin_role_arns"]):
         raise ValueError(
             f"{where} admin_role_arns is {args['admin_role_arns']!r}; it must have ARNs of roles, each once, such as "
-            f"arn:{args['partition']}:iam::{args['account']}:role/platform-admin; a user or a session has none: name its role"
+            f"arn:{args['partition']}:iam::{args['account']}:role/platform-admin; for a user or a session, name its role"
         )
 
 
@@ -207,8 +207,8 @@ class EksCluster(pulumi.ComponentResource):
     group requirements for clusters"), and rejects a duplicate rule.
 
     With access `private`, `up` needs a runner inside the network, in one of `private_cidrs`. Raises ValueError, before anything is
-    registered,
-    for values that EKS would reject and for unsafe or unlimited clusters. This component has not been deployed to a live account.
+    registered, for values that EKS would reject and for unsafe or unlimited clusters. This component has not been deployed to a live
+    account.
     """
 
     cluster_name: pulumi.Output[str]
@@ -424,12 +424,10 @@ class EksTeamLogins(pulumi.ComponentResource):
 
     The entries are of type STANDARD, whose roles may belong to another account. The cluster's authentication mode must be API or
     API_AND_CONFIG_MAP (EKS user guide, "Create access entries"). EKS rejects a role that already has an entry, such as that of the
-    cluster's
-    creator, as "already in use". A role that was deleted and created again needs a new entry, because EKS remembers the old one.
+    cluster's creator, as "already in use". A role that was deleted and created again needs a new entry, because EKS remembers the old one.
 
     Raises ValueError for invalid role ARNs, roles of another partition, roles without groups, and groups that EKS reserves. This component
-    has
-    not been deployed to a live account.
+    has not been deployed to a live account.
     """
 
     groups: pulumi.Output[dict[str, list[str]]]
@@ -462,11 +460,14 @@ def _check_logins(where: str, partition: str, groups: dict[str, list[str]]) -> N
     for role, of_role in groups.items():
         check_form(f"{where} groups names {role!r}, which", role, IAM_ROLE)
         if not re.match(rf"arn:{re.escape(partition)}:", role):
-            raise ValueError(f"{where} groups names {role}, a role of another partition than {partition}; name a role of the cluster's own")
+            raise ValueError(
+                f"{where} groups names {role}, a role of another partition than {partition}; name a role of the cluster's partition"
+            )
         if not of_role:
-            raise ValueError(f"{where} groups has none for {role}, which could then do nothing; name one, or leave the role out")
+            raise ValueError(f"{where} groups has no group for {role}, which would have no permissions; name one, or leave the role out")
         for group in of_role:
             if not group or group.startswith(RESERVED_GROUPS):
                 raise ValueError(
-                    f"{where} groups has {group!r} for {role}; EKS keeps what begins with {', '.join(RESERVED_GROUPS)}; choose another name"
+                    f"{where} groups has {group!r} for {role}; EKS reserves names that begin with "
+                    f"{', '.join(RESERVED_GROUPS)}; choose another name"
                 )

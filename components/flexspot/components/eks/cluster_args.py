@@ -166,7 +166,7 @@ def eks_cluster_arn(args: AddonsArgs) -> str:
 def system_pool_of(args: EksClusterArgs) -> EksSystemPoolArgs:
     """Return the system pool with its defaults. Raises ValueError in Auto Mode, which has none."""
     if args["system_pool"] is None:
-        raise ValueError("in Auto Mode there is no system pool of the cluster's")
+        raise ValueError("in Auto Mode the cluster has no system pool")
     return filled(EksSystemPoolArgs, args["system_pool"])
 
 

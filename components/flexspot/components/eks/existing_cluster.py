@@ -79,7 +79,7 @@ def problems(args: ExistingEksClusterArgs, found: FoundEksCluster) -> Iterator[s
         yield (
             f"the authentication mode of {cluster} is CONFIG_MAP; it must be API_AND_CONFIG_MAP or API, because Karpenter's "
             f"nodes and teams' roles get access entries; its owner changes that with `aws eks update-cluster-config {place} "
-            "--access-config authenticationMode=API_AND_CONFIG_MAP`, which leaves aws-auth as it is and cannot be taken back"
+            "--access-config authenticationMode=API_AND_CONFIG_MAP`, which does not change aws-auth and cannot be reverted"
         )
     if not found.version:
         return
@@ -96,10 +96,9 @@ class ExistingEksCluster(pulumi.ComponentResource):
 
     After reading it, also in a preview, the run ends with pulumi.RunError and one line per problem if its version or authentication mode is
     unsuitable. The mode must be API or API_AND_CONFIG_MAP: with others EKS accepts no access entry. Nothing that waits for its name or its
-    API
-    server is then created. `ExistingClusterParts` reads its add-ons. Karpenter on it needs the tag karpenter.sh/discovery on private
-    subnets and
-    the cluster security group, and nodes that Karpenter did not create. Raises ValueError for a name, account or region that cannot exist.
+    API server is then created. `ExistingClusterParts` reads its add-ons. Karpenter on it needs the tag karpenter.sh/discovery on private
+    subnets and the cluster security group, and nodes that Karpenter did not create. Raises ValueError for a name, account or region that
+    cannot exist.
     """
 
     cluster_name: pulumi.Output[str]
@@ -227,16 +226,16 @@ def operator_problems(args: ExistingGpuOperatorArgs, spec: dict[str, Any] | None
     if spec is None:
         return
     if not _enabled(spec, "devicePlugin"):
-        yield "its device plugin is off, and no node would have a GPU that a pod can ask for; its owner sets devicePlugin.enabled"
+        yield "its device plugin is off, and no node would have GPUs that pods can request; its owner sets devicePlugin.enabled"
     if args.get("dcgm_exporter") and not _enabled(spec, "dcgmExporter"):
         yield (
-            "its DCGM exporter is off, and nothing would tell how busy GPUs are; its owner sets dcgmExporter.enabled, or say "
+            "its DCGM exporter is off, and nothing would measure GPU usage; its owner sets dcgmExporter.enabled, or set "
             "measurement.dcgm_exporter: false"
         )
     tolerated: list[dict[str, str]] = (spec.get("daemonsets") or {}).get("tolerations") or []
     if left := [f"{each['key']}={each['value']}:{each['effect']}" for each in args["taints"] if not _tolerates(tolerated, each)]:
         yield (
-            f"its daemons do not tolerate {', '.join(left)}: nodes with these taints would have no GPU that a pod can ask for; its owner "
+            f"its daemons do not tolerate {', '.join(left)}: nodes with these taints would have no GPUs that pods can request; its owner "
             "sets daemonsets.tolerations, and node-feature-discovery.worker.tolerations, to [{operator: Exists}]"
         )
 
@@ -261,8 +260,7 @@ class ExistingGpuOperator(pulumi.ComponentResource):
 
     After reading its ClusterPolicy, also in a preview, the run ends with pulumi.RunError and one line per problem if it does not suit the
     pools. If there is no ClusterPolicy `cluster-policy`, the provider ends the run. The tolerations of Node Feature Discovery are not in
-    the
-    ClusterPolicy, and are not checked.
+    the ClusterPolicy, and are not checked.
     """
 
     policy: pulumi.Output[str]

@@ -111,8 +111,7 @@ class LoadBalancerController(pulumi.ComponentResource):
 
     The cluster needs the add-on eks-pod-identity-agent. Subnets are discovered by the tags kubernetes.io/role/elb and
     kubernetes.io/role/internal-elb. Raises ValueError for values that AWS or the chart would reject. This component has not been deployed
-    to a
-    live account.
+    to a live account.
     """
 
     version: pulumi.Output[str]

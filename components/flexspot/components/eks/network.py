@@ -103,8 +103,8 @@ def check_network(name: str, args: EksNetworkArgs) -> None:
     services = services_of(args)
     if len(set(services)) < len(services) or not all(re.fullmatch(_SERVICE, each) for each in services):
         raise ValueError(
-            f"{where} endpoints is {args['endpoints']!r}; it must have short names of services, each once, such as ecr.api; leave out what "
-            "stands before: com.amazonaws and the region"
+            f"{where} endpoints is {args['endpoints']!r}; it must have short names of services, each once, such as ecr.api; leave out the "
+            "prefix com.amazonaws and the region"
         )
 
 
@@ -297,16 +297,12 @@ class EksNetwork(pulumi.ComponentResource):
     """A VPC over two to six zones in which no machine gets a public address.
 
     Nodes reach the internet through NAT gateways, but S3 and the services in `endpoints` without them. Karpenter discovers the private
-    subnets
-    by the tag karpenter.sh/discovery. Load balancers discover theirs by kubernetes.io/role. The VPC's default security group, which AWS
-    attaches
-    to everything that names none, has no rules. The control plane's own addresses have separate subnets, because AWS never changes their
-    zones.
-    The nodes' zones can therefore change. Flow logs are not included.
+    subnets by the tag karpenter.sh/discovery. Load balancers discover theirs by kubernetes.io/role. The VPC's default security group, which
+    AWS attaches to everything that names none, has no rules. The control plane's own addresses have separate subnets, because AWS never
+    changes their zones. The nodes' zones can therefore change. Flow logs are not included.
 
     Raises ValueError for values that AWS would reject, for ranges outside the VPC and for overlapping ranges, which cannot be changed once
-    the
-    cluster exists.
+    the cluster exists.
     """
 
     vpc_id: pulumi.Output[str]
@@ -354,11 +350,11 @@ class EksNetwork(pulumi.ComponentResource):
         self.vpc_id = vpc.id
         # Not an output: the private subnets by zone, for resources in them that need no route to the internet.
         self.private_subnets: dict[str, pulumi.Input[str]] = dict(zip(args["zones"], private_ids, strict=True))
-        ways_out = [resource.urn for _, _, parts in private for resource in parts]
-        self.private_subnet_ids = pulumi.Output.all(*private_ids, *ways_out).apply(lambda known: known[: len(private_ids)])
+        routes = [resource.urn for _, _, parts in private for resource in parts]
+        self.private_subnet_ids = pulumi.Output.all(*private_ids, *routes).apply(lambda known: known[: len(private_ids)])
         own = builder.control_plane_subnets()
-        tied = [resource.urn for _, parts in own for resource in parts]
-        self.control_plane_subnet_ids = pulumi.Output.all(*(subnet.id for subnet, _ in own), *tied).apply(lambda known: known[: len(own)])
+        links = [resource.urn for _, parts in own for resource in parts]
+        self.control_plane_subnet_ids = pulumi.Output.all(*(subnet.id for subnet, _ in own), *links).apply(lambda known: known[: len(own)])
         self.public_subnet_ids = pulumi.Output.all(*(subnet.id for subnet in public.values()))
         publish(self)
 
@@ -384,13 +380,10 @@ class EfaSecurityGroup(pulumi.ComponentResource):
     """Allows all traffic between its members, for the EFA interfaces of all EFA pools of a cluster.
 
     Only rules that name a security group, in both directions, allow EFA's own traffic (SRD). The usual egress rule to 0.0.0.0/0 does not:
-    "An
-    EFA requires a security group that allows all inbound and outbound traffic to and from the security group itself" (EC2 User Guide,
-    efa-start;
-    gardener-extension-provider-aws, docs/usage, explains it; both read 2026-11-24). EKS creates such rules in the security group of a new
-    cluster (EKS User Guide, sec-group-reqs), where another one would be rejected as a duplicate. The group of an old or restricted cluster
-    may
-    have none. A separate group works for all, as eksctl creates one for `efaEnabled` (pkg/cfn/builder, addEFASecurityGroup).
+    "An EFA requires a security group that allows all inbound and outbound traffic to and from the security group itself" (EC2 User Guide,
+    efa-start; gardener-extension-provider-aws, docs/usage, explains it; both read 2026-11-24). EKS creates such rules in the security group
+    of a new cluster (EKS User Guide, sec-group-reqs), where another one would be rejected as a duplicate. The group of an old or restricted
+    cluster may have none. A separate group works for all, as eksctl creates one for `efaEnabled` (pkg/cfn/builder, addEFASecurityGroup).
 
     The nodes also have the cluster's group, for everything else. A different name or VPC replaces the group. Raises ValueError for an empty
     cluster name, before anything is registered.

@@ -359,8 +359,8 @@ def refusal(version: str, channel: str, *, running: str | None, offered: Offered
 
 
 REMEDY = (
-    "GKE is said to keep a limit that is taken out while node auto-provisioning is on, so that this one would stay, or the run stop there: "
-    "name what has no pool any more, or boots from Hyperdisk alone, in `cluster.former_accelerators`"
+    "GKE reportedly keeps a limit that is removed while node auto-provisioning is on, so this one would stay, or the run would fail: "
+    "list accelerators without a pool, or that only boot from Hyperdisk, in `cluster.former_accelerators`"
 )
 
 

@@ -238,7 +238,7 @@ def check_cluster(name: str, args: GkeClusterArgs) -> None:
     network = checked_options(where, GkeNetworkSettings, args, "control_plane_cidr", "max_pods_per_node", "runner_cidrs")
     if checked_options(where, ControlPlane, args).access is Access.DNS_IAM and network.runner_cidrs:
         raise ValueError(
-            f"{where}: runner_cidrs is {args['runner_cidrs']!r} with access dns_iam; allowed where the API server has an address; "
+            f"{where}: runner_cidrs is {args['runner_cidrs']!r} with access dns_iam; only allowed if the API server has an address; "
             "leave it out, or use private"
         )
     if is_autopilot(args):
@@ -249,8 +249,8 @@ def check_cluster(name: str, args: GkeClusterArgs) -> None:
 
 def _check_zones(where: str, args: GkeClusterArgs) -> None:
     zones, region = args["zones"], args["region"]
-    strangers = [zone for zone in zones if not re.fullmatch(re.escape(region) + "-[a-z]", zone)]
-    if not zones or strangers or len(set(zones)) < len(zones):
+    foreign = [zone for zone in zones if not re.fullmatch(re.escape(region) + "-[a-z]", zone)]
+    if not zones or foreign or len(set(zones)) < len(zones):
         raise ValueError(
             f"{where}: zones is {zones!r}; it must have zones of {region}, each once and at least one; name some, such as {region}-a"
         )
@@ -259,7 +259,9 @@ def _check_zones(where: str, args: GkeClusterArgs) -> None:
 def _check_autopilot(where: str, args: GkeClusterArgs) -> None:
     for name, value in (("system_pool", args["system_pool"]), ("auto_provisioning", args["auto_provisioning"])):
         if value is not None:
-            raise ValueError(f"{where}: {name} is {value!r} with mode autopilot; there all nodes are GKE's; leave it out, or use standard")
+            raise ValueError(
+                f"{where}: {name} is {value!r} with mode autopilot; there GKE manages all nodes; leave it out, or use standard"
+            )
 
 
 def _check_standard(where: str, args: GkeClusterArgs) -> None:
@@ -306,4 +308,4 @@ def _check_ceilings(where: str, auto_provisioning: GkeAutoProvisioningArgs) -> N
             )
     for name in accelerators:
         if not re.fullmatch(r"[a-z][a-z0-9-]*-[a-z0-9-]*[a-z0-9]", name):
-            raise ValueError(f"{where}: auto_provisioning.accelerators names {name!r}; it must be GKE's name of a GPU; write nvidia-l4")
+            raise ValueError(f"{where}: auto_provisioning.accelerators names {name!r}; it must be GKE's name of a GPU, such as nvidia-l4")

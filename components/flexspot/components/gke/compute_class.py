@@ -11,7 +11,7 @@ from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 from flexspot.capacity.catalog.capacity_type import CapacityType, facts_of
 from flexspot.capacity.settings.gke_rules import CRITICAL_PODS_SECONDS
 from flexspot.capacity.settings.pools import GkePool
-from flexspot.components.gke.gpu_pool_args import AskedGpus, GkeMachineArgs, gpu_machine
+from flexspot.components.gke.gpu_pool_args import GkeMachineArgs, RequestedGpus, gpu_machine
 from flexspot.components.shared_args import publish
 
 GPU_DRIVERS = {"default": "default", "latest": "latest", "disabled": "autoinstall-disabled"}
@@ -91,9 +91,9 @@ def priority_spec(where: str, priority: ComputeClassPriorityArgs, *, autopilot: 
     pools = priority.get("pools")
     if pools is not None:
         if autopilot:
-            raise ValueError(f"{where}: pools are {', '.join(pools)}; Autopilot has no node pools of ours; name machine and GPUs instead")
-        if beside := sorted(given - {"pools"}):
-            raise ValueError(f"{where}: pools stand beside {', '.join(beside)}; a priority of pools says nothing else; use two priorities")
+            raise ValueError(f"{where}: pools are {', '.join(pools)}; Autopilot has no declared node pools; name machine and GPUs instead")
+        if extra := sorted(given - {"pools"}):
+            raise ValueError(f"{where}: pools cannot be combined with {', '.join(extra)}; use two priorities")
         if not pools or len(set(pools)) != len(pools):
             raise ValueError(f"{where}: pools are {', '.join(pools) or 'empty'}; a priority names at least one pool, each once")
         return {"nodepools": list(pools)}
@@ -108,13 +108,13 @@ def _created(where: str, priority: ComputeClassPriorityArgs, *, autopilot: bool)
         raise ValueError(f"{where}: capacity_type is {capacity_type}; Autopilot has {', '.join(_ON_AUTOPILOT)}; use one of these")
     if not autopilot and capacity_type not in {CapacityType.SPOT, CapacityType.FLEX_START}:
         raise ValueError(
-            f"{where}: capacity_type is {capacity_type}; GKE makes pools of spot and flex-start here; "
-            "for any other name a capped pool in pools, since pools that GKE makes have no ceiling of their own"
+            f"{where}: capacity_type is {capacity_type}; GKE creates pools of spot and flex-start here; "
+            "for others name a pool with a ceiling in pools, because pools that GKE creates have none"
         )
     gpus, described = cast("int", priority.get("gpus")), priority.get("machine_description")
-    machine = gpu_machine(where, AskedGpus(str(priority.get("machine")), str(priority.get("accelerator")), gpus, described))
+    machine = gpu_machine(where, RequestedGpus(str(priority.get("machine")), str(priority.get("accelerator")), gpus, described))
     if capacity_type == CapacityType.FLEX_START and not machine.flex_start:
-        raise ValueError(f"{where}: machine is {machine.name}; DWS does not give it; use another machine, or spot")
+        raise ValueError(f"{where}: machine is {machine.name}; DWS does not offer it; use another machine, or spot")
     if capacity_type == CapacityType.ON_DEMAND and not machine.on_demand:
         raise ValueError(f"{where}: machine is {machine.name}; Google does not sell it on demand; use another machine, or spot")
     driver = priority.get("driver") or "default"
@@ -123,7 +123,7 @@ def _created(where: str, priority: ComputeClassPriorityArgs, *, autopilot: bool)
     disk_gib = _given_or(GkePool.default("boot_disk_gib"), priority.get("boot_disk_gib"))
     least, most = GkePool.bounds("boot_disk_gib")
     if not least <= disk_gib <= most:
-        raise ValueError(f"{where}: boot_disk_gib is {disk_gib}; GKE takes {least} to {most}; images of GPU work want 100")
+        raise ValueError(f"{where}: boot_disk_gib is {disk_gib}; GKE takes {least} to {most}; GPU images need about 100")
     zones = priority.get("zones")
     scarce = capacity_type in {CapacityType.SPOT, CapacityType.FLEX_START}
     return {
@@ -140,13 +140,15 @@ def _capacity_fields(where: str, capacity_type: str, priority: ComputeClassPrior
     reservation = priority.get("reservation")
     if (capacity_type == CapacityType.RESERVED) != (reservation is not None):
         what = "is missing" if reservation is None else f"is {reservation['name']}"
-        raise ValueError(f"{where}: reservation {what} with capacity_type {capacity_type}; a reserved priority names one and no other does")
+        raise ValueError(
+            f"{where}: reservation {what} with capacity_type {capacity_type}; a reserved priority must name one, and no other may"
+        )
     if capacity_type == CapacityType.SPOT:
         return _spot(where, priority)
     if capacity_type == CapacityType.FLEX_START:
         return _flex_start(where, priority)
-    if beside := sorted(key for key in _OF_ENDING_NODES if priority.get(key) is not None):
-        raise ValueError(f"{where}: {', '.join(beside)} given; nodes of {capacity_type} do not end; leave it out")
+    if extra := sorted(key for key in _OF_ENDING_NODES if priority.get(key) is not None):
+        raise ValueError(f"{where}: {', '.join(extra)} given; nodes of {capacity_type} do not end; leave it out")
     if reservation is None:
         # Autopilot only uses reservations that are named, so open ones need no exclusion.
         return {"spot": False}
@@ -159,7 +161,7 @@ def _spot(where: str, priority: ComputeClassPriorityArgs) -> dict[str, Any]:
     seconds, grace = priority.get("max_run_seconds"), priority.get("shutdown_grace_seconds")
     shortest, longest = _SPOT_RUN_SECONDS
     if seconds is not None and not shortest <= seconds <= longest:
-        raise ValueError(f"{where}: max_run_seconds is {seconds}; Spot takes {shortest} to {longest} (120 days); leave it out for no end")
+        raise ValueError(f"{where}: max_run_seconds is {seconds}; Spot takes {shortest} to {longest} (120 days); leave it out for no limit")
     if grace is not None and grace not in _GRACES:
         raise ValueError(f"{where}: shutdown_grace_seconds is {grace}; a ComputeClass takes 30 or 120; pods get 15 seconds less")
     kubelet = {"shutdownGracePeriodSeconds": grace, "shutdownGracePeriodCriticalPodsSeconds": CRITICAL_PODS_SECONDS}
@@ -179,7 +181,7 @@ def _flex_start(where: str, priority: ComputeClassPriorityArgs) -> dict[str, Any
     if not shortest <= seconds <= longest:
         raise ValueError(
             f"{where}: max_run_seconds is {seconds}; flex-start takes {shortest} (10 minutes) to {longest} (7 days); "
-            "use one of these, and a checkpoint for what runs longer"
+            "use one of these, and checkpoints for longer work"
         )
     return {
         "flexStart": {"enabled": True},
@@ -230,10 +232,8 @@ class ComputeClass(pulumi.ComponentResource):
     """Capacity in priority order. A priority without stock falls through to the next, and only named machines are used.
 
     On-demand and reserved priorities are existing pools with a ceiling. GKE may also create pools for Spot and flex-start priorities,
-    within
-    the cluster's limits for node auto-provisioning. On Autopilot (GKE 1.30.3-gke.1451000) GKE creates all of them, and only quotas limit
-    them:
-    of queues, namespaces and the project. nodePoolAutoCreation is set there because Autopilot's example sets it, too:
+    within the cluster's limits for node auto-provisioning. On Autopilot (GKE 1.30.3-gke.1451000) GKE creates all of them, and only quotas
+    limit them: of queues, namespaces and the project. nodePoolAutoCreation is set there because Autopilot's example sets it, too:
     https://docs.cloud.google.com/kubernetes-engine/docs/how-to/autopilot-gpus. The field's reference only mentions Standard.
 
     Raises ValueError for values that GKE's CRD would reject, before anything is registered.
@@ -288,6 +288,6 @@ def _check(name: str, args: ComputeClassArgs) -> None:
         raise ValueError(f"{where}: consolidation_delay_minutes is {delay}; GKE takes 1 to {_LONGEST_DELAY_MINUTES}; use one of these")
     creates, account = any(map(makes_pools, args["priorities"])), args.get("service_account")
     if creates and account is None:
-        raise ValueError(f"{where}: service_account is missing; pools that GKE makes would run as the project's default one; name one")
+        raise ValueError(f"{where}: service_account is missing; pools that GKE creates would use the project's default account; name one")
     if not creates and account is not None:
         raise ValueError(f"{where}: service_account is given; every priority names existing pools, which have their own; leave it out")

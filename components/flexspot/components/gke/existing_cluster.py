@@ -107,14 +107,14 @@ def problems(args: ExistingGkeClusterArgs, found: FoundGkeCluster) -> Iterator[s
     if mode is not None and (mode == GkeMode.AUTOPILOT) is not found.autopilot:
         has = GkeMode.AUTOPILOT if found.autopilot else GkeMode.STANDARD
         # The provider would replace the cluster for it (google-beta 8.0.0, container_cluster: enable_autopilot is ForceNew).
-        yield f"mode is {mode!r}, and {cluster} is {has}, which GKE never changes; say mode {has} (cluster.mode), or name another cluster"
+        yield f"mode is {mode!r}, and {cluster} is {has}, which GKE never changes; set mode {has} (cluster.mode), or name another cluster"
     # Autopilot always has the next two, whatever the API returns (Google's pages on Workload Identity and on setting up the driver).
     pool = f"{project}.svc.id.goog"
     if not found.autopilot and args.get("workload_identity") and found.workload_pool != pool:
         is_now = f"has the pool {found.workload_pool}, not {pool}" if found.workload_pool else "is off"
         yield (
             f"Workload Identity of {cluster} {is_now}: no pod could act as its team's service account; its owner turns it on with "
-            f"`{update} --workload-pool={pool}`, which changes no node that is there"
+            f"`{update} --workload-pool={pool}`, which does not change existing nodes"
         )
     if not found.autopilot and args.get("gcs_fuse") and not found.gcs_fuse:
         yield (
@@ -148,8 +148,8 @@ def _too_small(args: ExistingGkeClusterArgs, limits: dict[str, int], update: str
         if limit is not None and limit < wanted:
             own = "" if name in {"cpu", "memory"} else f" --max-accelerator type={name},count={wanted}"
             yield (
-                f"node auto-provisioning of {args['cluster']} has a limit of {limit} for {name}, and the pools alone may come to {wanted}: "
-                f"at the limit no pool grows; its owner raises it with `{update} {both}{own}`, or lower the pools' ceilings"
+                f"node auto-provisioning of {args['cluster']} has a limit of {limit} for {name}, and the pools alone may need up to "
+                f"{wanted}: at the limit no pool grows; its owner raises it with `{update} {both}{own}`, or lower the pools' ceilings"
             )
 
 
@@ -179,7 +179,9 @@ class ExistingGkeCluster(pulumi.ComponentResource):
             raise ValueError(f"{where} mode is {mode!r}; allowed: {', '.join(GkeMode)}")
         called, region, zone = args["cluster"], args["region"], args.get("zone")
         if zone is not None and not zone.startswith(f"{region}-"):
-            raise ValueError(f"{where} zone is {zone!r}; it must be a zone of {region}; name the cluster's own; a regional one has none")
+            raise ValueError(
+                f"{where} zone is {zone!r}; it must be a zone of {region}; name the cluster's zone, or leave it out for a regional one"
+            )
         location = zone or region
         super().__init__("flexspot:index:ExistingGkeCluster", name, {**args}, opts)
         # Resources that depend on the system nodes of a cluster of this project depend on an existing cluster as a whole.

@@ -81,7 +81,7 @@ def node_config(pool: CheckedPool) -> NodePoolNodeConfigArgs:
     )
 
 
-_HELD = container.NodePoolMaintenancePolicyArgs(
+_UPGRADES_HELD = container.NodePoolMaintenancePolicyArgs(
     exclusion_until_end_of_supports=[container.NodePoolMaintenancePolicyExclusionUntilEndOfSupportArgs(enabled=True)]
 )
 
@@ -182,10 +182,8 @@ class GkeGpuNodePool(pulumi.ComponentResource):
     """A node pool whose nodes exist only while pods need them, from `min_nodes` up to a ceiling for the whole pool.
 
     Its capacity type determines what GKE requires and forbids. Spot nodes use no reservation. Flex-start and queued nodes start from zero,
-    are
-    neither repaired nor surged, and use any zone that has capacity. Reserved nodes use the named reservation. On-demand nodes use none.
-    Create
-    a pool without GPUs first: a cluster with only GPU pools has no place for pods that tolerate no taint.
+    are neither repaired nor surged, and use any zone that has capacity. Reserved nodes use the named reservation. On-demand nodes use none.
+    Create a pool without GPUs first: a cluster with only GPU pools has no place for pods that tolerate no taint.
 
     For TPU machines, each node has its own chips, or with `tpu_topology` all nodes form one slice, which is created and removed as a whole.
 
@@ -194,8 +192,7 @@ class GkeGpuNodePool(pulumi.ComponentResource):
     (ForceNew in the provider's schema of 2026-08).
 
     Raises ValueError, before anything is registered: for values that a policy would reject, under the name of its rule, and for those that
-    GKE
-    would reject.
+    GKE would reject.
     """
 
     name: pulumi.Output[str]
@@ -222,7 +219,7 @@ class GkeGpuNodePool(pulumi.ComponentResource):
             # The autoscaler's count is not read here, and GKE may change initial_node_count, which would replace the pool.
             ignore_node_count_changes=True,
             upgrade_settings=_upgrade_settings(pool),
-            maintenance_policies=[_HELD] if pool.options.hold_upgrades else None,
+            maintenance_policies=[_UPGRADES_HELD] if pool.options.hold_upgrades else None,
             management=container.NodePoolManagementArgs(auto_upgrade=True, auto_repair=not pool.is_dws),
             queued_provisioning=container.NodePoolQueuedProvisioningArgs(enabled=True)
             if pool.capacity_type is CapacityType.QUEUED

@@ -47,7 +47,7 @@ class GkeMachineArgs(TypedDict):
 
 
 @dataclass(frozen=True)
-class AskedGpus:
+class RequestedGpus:
     """GPUs that a pool requests."""
 
     machine: str
@@ -58,20 +58,19 @@ class AskedGpus:
     """Description of a machine that is not in the catalog."""
 
 
-def gpu_machine(where: str, asked: AskedGpus) -> Machine:
+def gpu_machine(where: str, requested: RequestedGpus) -> Machine:
     """Return the catalog's row of the requested machine, or the machine that its description defines.
 
     Raises ValueError, beginning with `where`, if there is no such machine, and names the machines that have those GPUs. Also for a
-    description
-    of a machine that the catalog has, or one that settings would reject.
+    description of a machine that the catalog has, or one that settings would reject.
     """
-    machine, accelerator, gpus = asked.machine, asked.accelerator, asked.gpus
+    machine, accelerator, gpus = requested.machine, requested.accelerator, requested.gpus
     machines = machines_of(Vendor.GCP)
-    if asked.described is not None:
+    if requested.described is not None:
         if machine in machines:
             raise ValueError(f"{where}: machine_description (is of {machine}): the machine catalog has it; leave it out")
-        gpu = {"name": accelerator, "count": gpus, "memory_mib": asked.described["gpu_memory_mib"]}
-        return checked_options(where, DescribedGkeMachine, {**asked.described, "name": machine, "gpu": gpu}).machine("")
+        gpu = {"name": accelerator, "count": gpus, "memory_mib": requested.described["gpu_memory_mib"]}
+        return checked_options(where, DescribedGkeMachine, {**requested.described, "name": machine, "gpu": gpu}).machine("")
     fits = machines_with(machines, accelerator, gpus)
     if machine in fits:
         return machines[machine]
@@ -87,7 +86,7 @@ def gpu_machine(where: str, asked: AskedGpus) -> Machine:
     else:
         kinds = sorted({each.gpu.name for each in machines.values() if each.gpu})
         remedy = f"no machine has these; accelerators are {', '.join(kinds)}"
-    raise ValueError(f"{where}: machine {machine} {has}; asked for {gpus} of {accelerator}; {remedy}")
+    raise ValueError(f"{where}: machine {machine} {has}; requested are {gpus} of {accelerator}; {remedy}")
 
 
 class GkeReservationArgs(TypedDict):
@@ -302,8 +301,7 @@ def checked_pool(name: str, args: GkeGpuNodePoolArgs) -> CheckedPool:
     """Return a pool that has passed its checks.
 
     Raises ValueError otherwise. The message has the name of the policy's rule if there is one, else the argument, its value, what is
-    allowed
-    and the next step. Values that may be Outputs are not checked.
+    allowed and the next step. Values that may be Outputs are not checked.
     """
     where = f"GkeGpuNodePool {name}"
     types = list(facts_of("gke"))
@@ -311,7 +309,7 @@ def checked_pool(name: str, args: GkeGpuNodePoolArgs) -> CheckedPool:
         refuse(where, SettingsProblem("capacity_type", args["capacity_type"], f"GKE has {', '.join(types)}", "use one of these"))
     _check_limits(where, args)
     refuse_first(where, _taints_and_labels(where, args))
-    requested = AskedGpus(args["machine"], args["accelerator"], args["gpus_per_node"], args.get("machine_description"))
+    requested = RequestedGpus(args["machine"], args["accelerator"], args["gpus_per_node"], args.get("machine_description"))
     machine = gpu_machine(where, requested)
     options = checked_options(where, GkeNodeOptions, args)
     refuse_first(where, _place(args))
@@ -339,7 +337,7 @@ def _taints_and_labels(where: str, args: GkeGpuNodePoolArgs) -> Iterator[Setting
         )
     for taint in of_gpus:
         if taint["value"] != "present":
-            remedy = "write present, or it has two"
+            remedy = "write present, or nodes get both taints"
             yield SettingsProblem(f"the taint on {key}", taint["value"], "GKE sets it with the value present", remedy)
     for taint in taints:
         if taint["effect"] not in TAINT_EFFECTS:
@@ -347,7 +345,7 @@ def _taints_and_labels(where: str, args: GkeGpuNodePoolArgs) -> Iterator[Setting
             yield SettingsProblem(f"the effect of taint {taint['key']}", taint["effect"], effects, "use one of these")
     marks = facts_of("gke")[CapacityType(args["capacity_type"])].marks[Origin.NODE_POOL]
     for own in sorted({taint["key"] for taint in taints} & {taint.key for taint in marks.taints}):
-        yield SettingsProblem("taints", own, "GKE sets that one by itself and refuses a second", "leave it out")
+        yield SettingsProblem("taints", own, "GKE sets it and rejects a second one", "leave it out")
     labels = args.get("node_labels") or {}
     for own in sorted(labels.keys() & (marks.labels.keys() | DEVICE_LABELS)):
         yield SettingsProblem("node_labels", own, "GKE sets that one by itself", "leave it out")
@@ -366,7 +364,9 @@ def _place(args: GkeGpuNodePoolArgs) -> Iterator[SettingsProblem]:
     if not zones or any(not zone.startswith(f"{region}-") for zone in zones):
         yield SettingsProblem("zones", ", ".join(zones) or "empty", f"it lists zones of {region}", f"name one, such as {region}-a")
     if (zone := args.get("cluster_zone")) is not None and not zone.startswith(f"{region}-"):
-        yield SettingsProblem("cluster_zone", zone, f"it is a zone of {region}", "name the cluster's own; a regional one has none")
+        yield SettingsProblem(
+            "cluster_zone", zone, f"it is a zone of {region}", "name the cluster's zone, or leave it out for a regional one"
+        )
     pods, (least, most) = args.get("max_pods_per_node"), GkeNetworkSettings.bounds("max_pods_per_node")
     if pods is not None and not least <= pods <= most:
         yield SettingsProblem("max_pods_per_node", str(pods), f"GKE takes {least} to {most}", "use one of these")

@@ -69,8 +69,7 @@ class GkeNetwork(pulumi.ComponentResource):
     """A VPC network with one subnetwork for nodes, pods and Services, and Cloud NAT for nodes without public addresses.
 
     Google's own services are reached without NAT, by Private Google Access. Raises ValueError for a name that Google Cloud would reject,
-    for
-    invalid IPv4 ranges, and for overlapping ranges, which cannot be changed once the cluster exists.
+    for invalid IPv4 ranges, and for overlapping ranges, which cannot be changed once the cluster exists.
     """
 
     network: pulumi.Output[str]
@@ -132,9 +131,8 @@ class GkeNetwork(pulumi.ComponentResource):
             source_subnetwork_ip_ranges_to_nat="LIST_OF_SUBNETWORKS",
             subnetworks=[compute.RouterNatSubnetworkArgs(name=subnetwork.id, source_ip_ranges_to_nats=["ALL_IP_RANGES"])],
             # All pods of a node share its ports, and ports are counted for each remote address. A node that pulls a model from one place
-            # over
-            # many connections grows to 4,096. Giving each node that many from the start would take an address for every 15 nodes. Dynamic
-            # allocation excludes endpoint-independent mapping.
+            # over many connections grows to 4,096. Giving each node that many from the start would take an address for every 15 nodes.
+            # Dynamic allocation excludes endpoint-independent mapping.
             enable_dynamic_port_allocation=True,
             min_ports_per_vm=_MIN_PORTS,
             max_ports_per_vm=_MAX_PORTS,
@@ -158,7 +156,7 @@ def _checked(name: str, args: GkeNetworkArgs) -> GkeNetworkSettings:
     net = checked_options(where, GkeNetworkSettings, args)
     if net.pods_range == net.services_range:
         raise ValueError(
-            f"{where}: pods_range and services_range are both {net.pods_range!r}; a range's name is its own; rename one of them"
+            f"{where}: pods_range and services_range are both {net.pods_range!r}; each range needs a different name; rename one of them"
         )
     ranges = {field: IPv4Network(getattr(net, field)) for field in ("nodes_cidr", "pods_cidr", "services_cidr")}
     for (one, its), (other, others) in combinations(ranges.items(), 2):
@@ -198,10 +196,8 @@ class GkeRdmaNetworks(pulumi.ComponentResource):
     per card.
 
     The RDMA network uses Google's profile ZONE-vpc-roce, which sets its rules: it accepts no other cards, and no firewall rules. All
-    networks
-    of a project count against its quota (15 by default). Raises ValueError for names and ranges that Google Cloud would reject. This
-    component
-    has not been deployed to a live project.
+    networks of a project count against its quota (15 by default). Raises ValueError for names and ranges that Google Cloud would reject.
+    This component has not been deployed to a live project.
     """
 
     networks: pulumi.Output[list[str]]
@@ -296,10 +292,8 @@ class GkeRdmaNodes(pulumi.ComponentResource):
 
     Pods name the Networks in an annotation. The DaemonSet is Google's, with two changes. The plugin's files are below the folder that GKE's
     device plugin mounts into every container with GPUs, so that pods need no host folders, which teams' namespaces reject. And a single
-    image,
-    of a fixed version, does everything. The DaemonSet is privileged and runs only on nodes with these GPUs, in kube-system, because only
-    there
-    GKE allows the priority that lets it start before the jobs. This component has not been deployed to a live cluster.
+    image, of a fixed version, does everything. The DaemonSet is privileged and runs only on nodes with these GPUs, in kube-system, because
+    only there GKE allows the priority that lets it start before the jobs. This component has not been deployed to a live cluster.
     """
 
     network_names: pulumi.Output[list[str]]
@@ -307,7 +301,7 @@ class GkeRdmaNodes(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: GkeRdmaNodesArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         if not args["accelerators"]:
-            raise ValueError(f"GkeRdmaNodes {name}: accelerators is empty; it names the nodes with such cards; name one")
+            raise ValueError(f"GkeRdmaNodes {name}: accelerators is empty; name the GPUs of nodes with RDMA cards")
         super().__init__("flexspot:index:GkeRdmaNodes", name, {**args}, opts)
         child = pulumi.ResourceOptions(parent=self)
         rdma = rdma_network_names(args["rdma_networks"])

@@ -176,14 +176,14 @@ class InputReader:
         """Return the arguments. Raises InputPropertiesError that lists every problem with the inputs."""
         found = self._fields(inputs, definition.inputs, definition.inputs_mapping, "")
         if self._wrong:
-            raise InputPropertiesError(f"{self._component} cannot be made of these inputs", self._wrong)
+            raise InputPropertiesError(f"{self._component} cannot be created from these inputs", self._wrong)
         return found
 
     def _fields(
         self, given: Mapping[str, Any], properties: Mapping[str, PropertyDefinition], names: Mapping[str, str], path: str
     ) -> dict[str, Any]:
         for unknown in sorted(given.keys() - properties.keys()):
-            self._refuse(_join(path, unknown), f"is no input; there are {', '.join(sorted(properties))}")
+            self._refuse(_join(path, unknown), f"is not an input; the inputs are {', '.join(sorted(properties))}")
         found: dict[str, Any] = {}
         for schema_name, declared in properties.items():
             value, name = given.get(schema_name), names[schema_name]
@@ -197,7 +197,9 @@ class InputReader:
     def _value(self, value: Any, declared: PropertyDefinition, where: str) -> Any:
         if isinstance(value, pulumi.Output) or rpc.is_rpc_secret(value) or isinstance(value, Unknown):
             if declared.plain:
-                self._refuse(where, "shapes what is made, and must be known when the program runs; give the value itself, no output")
+                self._refuse(
+                    where, "decides which resources exist, so it must be known when the program runs; give the value itself, not an output"
+                )
             return value
         if declared.ref is not None:
             return self._referred(value, declared.ref, where)

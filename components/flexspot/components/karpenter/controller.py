@@ -164,12 +164,10 @@ class KarpenterControllerIdentity(pulumi.ComponentResource):
     sends them as request tags, which the trust policy requires (EKS user guide, "Create IAM role with trust policy required by EKS Pod
     Identity"). The guide documents no aws:SourceArn for it, and roles with one reportedly could not be assumed
     (awslabs/mountpoint-s3-csi-driver issue 781). The cluster's ARN among the tags also fixes the account. The association's session tags
-    must
-    therefore stay on, which is their default.
+    must therefore stay on, which is their default.
 
     Raises ValueError for names, account, partition or region that AWS would reject, a region of another partition, and policies that are
-    too
-    long for IAM. This component has not been deployed to a live account.
+    too long for IAM. This component has not been deployed to a live account.
     """
 
     role_arn: pulumi.Output[str]
@@ -285,14 +283,11 @@ class KarpenterController(pulumi.ComponentResource):
     The charts come from the registry, not from the Go module of the same version, whose copies have the version 1.13.0 and its image.
 
     It only runs on the system nodes, because on its own nodes it could remove the node that it runs on. Make it depend on the system nodes
-    and
-    on KarpenterControllerIdentity, which binds its service account. Feature gates are explicit, so that a chart upgrade does not change
-    them:
-    reserved capacity is on, as upstream, and node repair.
+    and on KarpenterControllerIdentity, which binds its service account. Feature gates are explicit, so that a chart upgrade does not change
+    them: reserved capacity is on, as upstream, and node repair.
 
     Raises ValueError for fewer than one replica and for an invalid chart version. The values are checked against the chart's own. The
-    release
-    has not been installed in a live cluster.
+    release has not been installed in a live cluster.
     """
 
     version: pulumi.Output[str]
@@ -425,7 +420,7 @@ def problems(args: ExistingKarpenterArgs, found: FoundKarpenter) -> Iterator[str
             )
     if found.fields is not None and (missing := sorted({*args.get("fields", [])} - found.fields)):
         yield (
-            f"the definition of EC2NodeClass on {args['cluster']} lacks {', '.join(missing)}, which the API server would drop in silence; "
+            f"the definition of EC2NodeClass on {args['cluster']} lacks {', '.join(missing)}, which the API server would silently drop; "
             f"its owner upgrades the chart karpenter-crd to {minor_version(table.chart.version)}, or leave out what needs it "
             "(pools.*.efa, pools.*.compact_placement, pools.*.reservation)"
         )
@@ -439,7 +434,7 @@ def problems(args: ExistingKarpenterArgs, found: FoundKarpenter) -> Iterator[str
         )
     if not environment.get("INTERRUPTION_QUEUE"):
         yield (
-            f"{called} has no interruption queue: it would not know of any interruption of Spot, nor end nodes in time; "
+            f"{called} has no interruption queue: it would not notice Spot interruptions, nor drain nodes in time; "
             + settings.format("settings.interruptionQueue")
         )
     if args.get("reserved") and "ReservedCapacity=false" in environment.get("FEATURE_GATES", ""):
@@ -454,8 +449,7 @@ class ExistingKarpenter(pulumi.ComponentResource):
 
     After reading it, also in a preview, the run ends with pulumi.RunError and one line per problem if it does not support the NodePools and
     node classes. Nothing that waits for `deployment` is then created. If the Deployment or Karpenter's CRDs do not exist, the provider ends
-    the
-    run. Raises ValueError for a `deployment` without its namespace.
+    the run. Raises ValueError for a `deployment` without its namespace.
     """
 
     deployment: pulumi.Output[str]

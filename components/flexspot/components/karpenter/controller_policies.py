@@ -221,7 +221,7 @@ def controller_policies(scope: ControllerScope) -> dict[str, PolicyDocument]:
         if characters > MANAGED_POLICY_CHARACTERS:
             raise ValueError(
                 f"policy {policy} of Karpenter's controller has {characters:,} characters without white space; IAM takes at most "
-                f"{MANAGED_POLICY_CHARACTERS:,}; shorten the cluster's name, now {len(scope.cluster)}, which stands in it again and again"
+                f"{MANAGED_POLICY_CHARACTERS:,}; shorten the cluster's name, now {len(scope.cluster)}, which it contains many times"
             )
     return documents
 

@@ -124,8 +124,7 @@ class EfaPlacementGroup(pulumi.ComponentResource):
     """A cluster placement group for the nodes of one pool, so that EFA traffic between them takes the shortest path.
 
     All nodes are in the zone of the first node, and launches fail more often there for lack of capacity: give the NodePool one zone. The
-    name
-    is CLUSTER-POOL, unique in the account's region, cut with a hash at 255 characters. A different name replaces the group.
+    name is CLUSTER-POOL, unique in the account's region, cut with a hash at 255 characters. A different name replaces the group.
 
     Raises ValueError for an empty cluster or pool name, before anything is registered.
     """
@@ -291,14 +290,14 @@ def check_own_tags(where: str, args: NodeClassArgs, setters: str, reserved: tupl
     for key in sorted(args["tags"]):
         if key in reserved or key.startswith(prefixes) or not key:
             own = ", ".join((*reserved, *(f"{prefix}..." for prefix in prefixes)))
-            refuse(where, SettingsProblem("tags", repr(key), f"empty keys are refused, and {setters} set {own}", "leave it out"))
+            refuse(where, SettingsProblem("tags", repr(key), f"empty keys are not allowed, and {setters} set {own}", "leave it out"))
 
 
 def check_efa(where: str, args: NodeClassArgs) -> None:
     """Raise ValueError, beginning with `where`, for interfaces that no machine has."""
     most, efa, first = MOST_INTERFACES - 1, args.get("efa_interfaces") or 0, args.get("efa_first_card") or 0
     if not 0 <= efa <= most:
-        allowed = f"it is the number of the machine's network cards with EFA, and beside one with an address there is room for {most}"
+        allowed = f"it is the number of the machine's network cards with EFA, at most {most} in addition to one with an address"
         refuse(where, SettingsProblem("efa_interfaces", str(efa), allowed, "leave it out for none"))
     if first < 0 or (first and not efa):
         allowed = "it is a network card's number, from 0, of a machine with efa_interfaces"
@@ -335,8 +334,8 @@ def _check_reservation(where: str, args: Ec2NodeClassArgs) -> None:
     if len(set(zones)) != 1:
         found = ", ".join(zones) or "not given"
         raise ValueError(
-            f"capacity-block-without-zone: {where} has zones {found}; a capacity block is in exactly one zone; name it alone, and for the "
-            "NodePool as well"
+            f"capacity-block-without-zone: {where} has zones {found}; a capacity block is in exactly one zone; name only that zone, also "
+            "for the NodePool"
         )
 
 
@@ -344,13 +343,15 @@ def check_reservations(where: str, args: NodeClassArgs) -> None:
     """Raise ValueError, beginning with `where`, for reservations given both by id and by tags, and for invalid ids or owners."""
     ids, tags, owner = args.get("reservation_ids") or [], args.get("reservation_tags") or {}, args.get("reservation_owner")
     if ids and tags:
-        problem = "it stands beside reservation_tags, and a pool has one of them"
+        problem = "it cannot be combined with reservation_tags"
         refuse(where, SettingsProblem("reservation_ids", ", ".join(ids), problem, "leave one out"))
     for each in ids:
         if not re.fullmatch(CAPACITY_RESERVATION, each):
             refuse(where, SettingsProblem("reservation_ids", repr(each), f"an id is {FORMS[CAPACITY_RESERVATION]}", "copy it from there"))
     if owner is not None and (not tags or not re.fullmatch(AWS_ACCOUNT, owner)):
-        refuse(where, SettingsProblem("reservation_owner", owner, f"it is {FORMS[AWS_ACCOUNT]}, beside tags", "leave it out with ids"))
+        refuse(
+            where, SettingsProblem("reservation_owner", owner, f"it is {FORMS[AWS_ACCOUNT]}, and only with tags", "leave it out with ids")
+        )
 
 
 def node_class_spec(args: Ec2NodeClassArgs, volume: Gp3Volume) -> dict[str, Any]:
@@ -368,8 +369,7 @@ def node_class_spec(args: Ec2NodeClassArgs, volume: Gp3Volume) -> dict[str, Any]
         "blockDeviceMappings": _block_devices(args, volume),
         **({"instanceStorePolicy": "RAID0"} if args.get("local_nvme") else {}),
         # The API server's defaults, so that a later preview shows no change. A hop limit of 1 keeps the node's credentials from pods, which
-        # are
-        # one hop further away.
+        # are one hop further away.
         "metadataOptions": {
             "httpEndpoint": "enabled",
             "httpProtocolIPv6": "disabled",
@@ -380,7 +380,7 @@ def node_class_spec(args: Ec2NodeClassArgs, volume: Gp3Volume) -> dict[str, Any]
         "detailedMonitoring": False,
         # EC2 gives no public address to an instance with several interfaces, and rejects the field.
         **({"networkInterfaces": interfaces} if interfaces else {"associatePublicIPAddress": False}),
-        **where_nodes_are(args, "ownerID"),
+        **placement_fields(args, "ownerID"),
         "tags": dict(sorted({**args["tags"], EBS_CLUSTER_TAG: args["cluster"]}.items())),
     }
 
@@ -428,7 +428,7 @@ def efa_layout(args: NodeClassArgs) -> list[dict[str, Any]]:
     ]
 
 
-def where_nodes_are(args: NodeClassArgs, owner_field: str) -> dict[str, Any]:
+def placement_fields(args: NodeClassArgs, owner_field: str) -> dict[str, Any]:
     """Return the fields for the placement group and the reservations: a term for each id, or one with all the tags and the owner."""
     tags, account, group = args.get("reservation_tags"), args.get("reservation_owner"), args.get("placement_group")
     owner: dict[str, Any] = {} if account is None else {owner_field: account}
@@ -453,15 +453,12 @@ class Ec2NodeClass(pulumi.ComponentResource):
     """Image, network, disks and identity of the nodes of one or more NodePools.
 
     The image is pinned. Volumes are gp3, encrypted and deleted with their node. The metadata service requires a token and is not reachable
-    from
-    pods. Nodes have no public address. With `efa_interfaces` every node has its EFA interfaces whether or not a pod requests them, and the
-    pool's nodes need the label of GpuPlugins' EFA plugin. A changed image, disk, network or tag is drift: nodes are replaced as the
-    NodePool's
-    budgets allow.
+    from pods. Nodes have no public address. With `efa_interfaces` every node has its EFA interfaces whether or not a pod requests them, and
+    the pool's nodes need the label of GpuPlugins' EFA plugin. A changed image, disk, network or tag is drift: nodes are replaced as the
+    NodePool's budgets allow.
 
     Raises ValueError, before anything is registered: for an unpinned image under the rule ami-not-pinned, for a capacity block without its
-    zone
-    under capacity-block-without-zone, and for values that Karpenter or EC2 would reject. This component has not been used in a live
+    zone under capacity-block-without-zone, and for values that Karpenter or EC2 would reject. This component has not been used in a live
     account.
     """
 

@@ -50,15 +50,13 @@ class InterruptionQueue(pulumi.ComponentResource):
     """An SQS queue, and five EventBridge rules that send it the events that Karpenter needs about its machines.
 
     Without it Karpenter notices a Spot interruption only when the machine is gone, and the two minutes in which jobs could save their work
-    are
-    lost. The rules match the events of all machines in the account and region, because EventBridge does not know clusters. Karpenter drops
-    events of other machines. Rebalance recommendations only become events of the node; Karpenter does not drain for them.
+    are lost. The rules match the events of all machines in the account and region, because EventBridge does not know clusters. Karpenter
+    drops events of other machines. Rebalance recommendations only become events of the node; Karpenter does not drain for them.
 
     Messages are encrypted with SQS's own key (with a KMS key EventBridge would need a grant on it), and plain HTTP is denied.
 
     Raises ValueError for a name, account, partition or region that AWS would reject, and a region of another partition. The path from rule
-    to
-    queue is tested against moto, not against a live account.
+    to queue is tested against moto, not against a live account.
     """
 
     queue_name: pulumi.Output[str]
@@ -177,16 +175,13 @@ class NodeTerminationHandler(pulumi.ComponentResource):
 
     Managed node groups drain Spot nodes by themselves. This is for self-managed groups, and for draining on a rebalance recommendation or
     before scheduled maintenance. Together with Karpenter both would drain the same nodes without coordination, and Karpenter's
-    documentation
-    says to remove it.
+    documentation says to remove it.
 
     It reads the metadata service, not a queue, so it needs no rules, no queue and no AWS permissions. It runs on the host's network, so a
-    hop
-    limit of 1 does not stop it.
+    hop limit of 1 does not stop it.
 
     Raises ValueError if there is a queue of Karpenter, under the name of the policy's rule, and for an empty selector. The values are those
-    of
-    the chart's templates. The release has not been installed in a live cluster.
+    of the chart's templates. The release has not been installed in a live cluster.
     """
 
     version: pulumi.Output[str]

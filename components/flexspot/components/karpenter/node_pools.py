@@ -211,9 +211,9 @@ def _check_machines(where: str, args: GpuNodePoolArgs, complain: Complain) -> No
     for machine in _known(args):
         if machine.gpu is not None and machine.gpu.accelerator is not accelerator:
             allowed = f"{machine.name} has {machine.gpu.accelerator.resource}"
-            complain("resource", accelerator.resource, allowed, "give that, and machines with the same accelerators alone")
+            complain("resource", accelerator.resource, allowed, "give that, and only machines with the same accelerators")
         if count not in {None, _gpus(machine)}:
-            complain("gpus_per_node", count, f"{machine.name} has {_gpus(machine)}", "give that, and machines with the same number alone")
+            complain("gpus_per_node", count, f"{machine.name} has {_gpus(machine)}", "give that, and only machines with the same number")
 
 
 def _check_offers(args: GpuNodePoolArgs, complain: Complain) -> None:
@@ -237,7 +237,7 @@ def _check_taints(where: str, args: GpuNodePoolArgs, complain: Complain) -> None
     kept = {taint["key"] for taint in args["taints"]}
     for taint in args.get("startup_taints", []):
         if taint["key"] in kept:
-            complain("startup_taints", taint["key"], "a startup taint is taken off, those in taints stay", "keep one of the two")
+            complain("startup_taints", taint["key"], "startup taints are removed, those in taints stay", "keep one of the two")
 
 
 def _check_times(args: GpuNodePoolArgs, complain: Complain) -> None:
@@ -250,7 +250,7 @@ def _check_times(args: GpuNodePoolArgs, complain: Complain) -> None:
     for quiet in args.get("quiet_hours", []):
         schedule = quiet["schedule"]
         if not _CRON_WORD.fullmatch(schedule) and (problem := cron_problem(schedule)):
-            allowed = f"it is five fields of cron, by UTC ({problem})"
+            allowed = f"it is a cron expression with five fields, in UTC ({problem})"
             complain("quiet_hours.schedule", repr(schedule), allowed, "write one such as '0 8 * * mon-fri'")
         if quiet["hours"] < 1:
             complain("quiet_hours.hours", quiet["hours"], "it is 1 or more", "give whole hours, or leave the entry out")
@@ -279,9 +279,8 @@ class GpuNodePool(pulumi.ComponentResource):
     Empty nodes are all removed at once. With Karpenter's default budget of 10 % a handful would be removed one after the other. Drift never
     removes nodes from running work, nor do expiry or consolidation unless `expire_after_seconds` or `consolidates` say so.
 
-    Raises ValueError, before anything is registered. Under the name of its rule for a pool that a policy would reject: a ceiling below one,
-    a
-    GPU ceiling that the others make unreachable, or no taint on `resource`. Also for values that Karpenter would reject.
+    Raises ValueError, before anything is registered: under the name of its rule for a pool that a policy would reject (a ceiling below one,
+    a GPU ceiling that the others make unreachable, or no taint on `resource`), and for values that Karpenter would reject.
     """
 
     name: pulumi.Output[str]
@@ -413,12 +412,9 @@ class CpuNodePool(pulumi.ComponentResource):
     """Nodes without GPUs for pods that tolerate no taint, such as data preparation, launchers and dashboards, from zero up to a ceiling.
 
     Machines belong to the general-purpose Intel and AMD families with known prices (`families` of
-    flexspot/capacity/catalog/prices/aws.yaml), so
-    that their maximum cost can be computed. They never have accelerators: GPU machines belong to GPU pools. Nodes are replaced by cheaper
-    or
-    fuller ones, one in ten at a time, and by age. Pods that must not be moved carry karpenter.sh/do-not-disrupt, or run as a Job of a
-    class.
-    Labels: Karpenter AWS provider v1.14, well-known labels.
+    flexspot/capacity/catalog/prices/aws.yaml), so that their maximum cost can be computed. They never have accelerators: GPU machines
+    belong to GPU pools. Nodes are replaced by cheaper or fuller ones, one in ten at a time, and by age. Pods that must not be moved carry
+    karpenter.sh/do-not-disrupt, or run as a Job of a class. Labels: Karpenter AWS provider v1.14, well-known labels.
 
     Raises ValueError for a ceiling below one.
     """

@@ -223,8 +223,7 @@ class JobSetController(pulumi.ComponentResource):
     A running Kueue looks for the CRD every two minutes (0.19.0). Until it finds it, it admits the Jobs of a set individually.
 
     While no replica answers its webhooks, no JobSet and no pod of one can be created. Other pods are not affected. Helm keeps the CRD, and
-    the
-    JobSets with it, when the release is deleted. Raises ValueError for sizes out of bounds.
+    the JobSets with it, when the release is deleted. Raises ValueError for sizes out of bounds.
     """
 
     version: pulumi.Output[str]

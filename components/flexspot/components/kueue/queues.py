@@ -65,9 +65,9 @@ def _check_topology(name: str, levels: list[str]) -> None:
     if not 1 <= len(levels) <= _MOST_LEVELS:
         raise ValueError(f"Topology {name}: levels are {written}; give 1 to {_MOST_LEVELS}")
     if len(set(levels)) < len(levels):
-        raise ValueError(f"Topology {name}: levels are {written}; each once")
+        raise ValueError(f"Topology {name}: levels are {written}; list each once")
     if HOSTNAME_LABEL in levels[:-1]:
-        raise ValueError(f"Topology {name}: levels are {written}; {HOSTNAME_LABEL} is the last or none of them")
+        raise ValueError(f"Topology {name}: levels are {written}; {HOSTNAME_LABEL} can only be the last")
 
 
 class FlavorArgs(TypedDict):
@@ -211,8 +211,8 @@ class QueuesArgs(TypedDict):
 
 STOP_POLICIES = {"none": "None", "hold": "Hold", "drain": "HoldAndDrain"}
 
-# One order for both lists: Kueue rejects a flavor whose resources are in another order than coveredResources.
-# Pods are counted by the namespace's quota, and ephemeral storage belongs to the node: teams lend each other neither.
+# One order for both lists: Kueue rejects a flavor whose resources are in another order than coveredResources. Pods are counted by the
+# namespace's quota, and ephemeral storage belongs to the node: teams lend each other neither.
 _ALWAYS_COVERED = ("cpu", "memory")
 
 
@@ -265,12 +265,10 @@ def cluster_queue_spec(queue: QueueArgs, resources: Resources = _GPUS_ALONE) -> 
         "queueingStrategy": "BestEffortFIFO",
         "flavorFungibility": {
             # Flavors are in the order of their cost. Idle GPUs of others in an earlier flavor come before own ones in a later flavor, which
-            # would
-            # have to be started and paid for.
+            # would have to be started and paid for.
             "whenCanBorrow": "MayStopSearch",
             # Without a fallback at stock-outs, work does not preempt others in a flavor while the next one has room. With it, the
-            # autoscaler
-            # has already chosen, and the queue stays with the flavor that it can have.
+            # autoscaler has already chosen, and the queue stays with the flavor that it can have.
             "whenCanPreempt": "TryNextFlavor" if queue.get("moves_on", True) else "MayStopSearch",
         },
         # The owner gets borrowed quota back whatever the borrower's priority, and within a queue the higher priority comes first. Without
@@ -348,7 +346,7 @@ def _check_flavors(name: str, args: QueuesArgs) -> None:
             raise ValueError(f"Queues {name}: flavor {flavor['name']} has resource {resource}; {allowed}; use one of these")
         topology = flavor.get("topology")
         if topology and not flavor["node_labels"]:
-            raise ValueError(f"Queues {name}: flavor {flavor['name']} has topology {topology} and no node_labels; give it one at least")
+            raise ValueError(f"Queues {name}: flavor {flavor['name']} has topology {topology} and no node_labels; give it at least one")
 
 
 def _check_queue(name: str, queue: QueueArgs) -> None:
@@ -357,7 +355,7 @@ def _check_queue(name: str, queue: QueueArgs) -> None:
     if stop not in STOP_POLICIES:
         raise ValueError(f"Queues {name}: queue {queue['name']} has stop {stop!r}; allowed: {', '.join(STOP_POLICIES)}")
     if not queue["quotas"]:
-        raise ValueError(f"Queues {name}: queue {queue['name']} has no quotas; give it a quota, of 0 GPUs where it may borrow alone")
+        raise ValueError(f"Queues {name}: queue {queue['name']} has no quotas; give it a quota, with 0 GPUs if it may only borrow")
     own = [quota["flavor"] for quota in queue["quotas"]]
     for check in queue.get("admission_checks", []):
         for flavor in check["flavors"]:
@@ -369,7 +367,7 @@ def _check_queue(name: str, queue: QueueArgs) -> None:
 def _check_weight(name: str, kind: str, owner: str, weight: int) -> None:
     # Kueue accepts weight 0, with which a queue never gets anything.
     if weight < 1:
-        raise ValueError(f"Queues {name}: {kind} {owner} has weight {weight}; use 1 or more, or take away its share")
+        raise ValueError(f"Queues {name}: {kind} {owner} has weight {weight}; use 1 or more, or remove its share")
 
 
 class Queues(pulumi.ComponentResource):

@@ -66,11 +66,9 @@ class StockOutWatch(pulumi.ComponentResource):
     """Closes a Kueue flavor when the autoscaler reports that the cloud has no machines for its pool, and reopens it after a while.
 
     From then on Kueue admits work with the team's next flavor: newly submitted jobs, and jobs whose wait for their pods is over. A flavor
-    in
-    which work runs on borrowed GPUs stays open, because their owner can only reclaim them in an open flavor. The watch reads events, pods
-    and
-    Kueue's objects. It changes flavors, and its own cohort without queues, whose changes make Kueue reconsider waiting work. One replica is
-    enough: while it is down, Kueue works as without it.
+    in which work runs on borrowed GPUs stays open, because their owner can only reclaim them in an open flavor. The watch reads events,
+    pods and Kueue's objects. It changes flavors, and its own cohort without queues, whose changes make Kueue reconsider waiting work. One
+    replica is enough: while it is down, Kueue works as without it.
 
     Raises ValueError for a time out of bounds.
     """

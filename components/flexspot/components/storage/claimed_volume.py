@@ -57,7 +57,9 @@ def check_setting_names(owner: str, names: dict[str, str]) -> None:
     """Raise ValueError for names that the settings would reject, by argument. Others are safe in a path and in a pattern."""
     for argument, value in names.items():
         if not _NAME.fullmatch(value):
-            raise ValueError(f"{owner}: {argument} is {value!r}; a name has 1 to 40 of a-z, 0-9 and inner -, from a letter on: respell it")
+            raise ValueError(
+                f"{owner}: {argument} is {value!r}; a name has 1 to 40 of a-z, 0-9 and inner -, and begins with a letter: respell it"
+            )
 
 
 def check_dns_labels(owner: str, names: dict[str, str]) -> None:
@@ -118,8 +120,7 @@ def resolve_folder_mount(owner: str, purpose: str, args: Mapping[str, Any]) -> F
     """Return the mount that a volume's arguments describe.
 
     Raises ValueError for names that Kubernetes rejects, an unknown purpose, a folder that is not a relative path, root as user or group,
-    and a
-    negative cache.
+    and a negative cache.
     """
     check_purpose(owner, purpose)
     read_only = purpose == DATASETS
@@ -196,8 +197,7 @@ def declare_claimed_volume(name: str, parent: pulumi.Resource, volume: FolderVol
             access_modes=access_modes,
             capacity=_CAPACITY,
             # No storage class: an empty one is the same, but the API server omits it, so that each refresh would find a difference and
-            # replace
-            # the volume.
+            # replace the volume.
             claim_ref=ObjectReferenceArgs(namespace=volume.namespace, name=claim_name),
             persistent_volume_reclaim_policy="Retain",
             mount_options=[*read_only_option, *volume.mount_options] or None,

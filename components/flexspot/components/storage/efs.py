@@ -35,8 +35,7 @@ def team_id(team: str) -> int:
     """Return the user and the group of a team's files: unique to the team, independent of its place in the settings, and no system id.
 
     It is built from the name, because a different number replaces an access point, which then may not touch its old files. Two names with
-    the
-    same number are very unlikely (one in 100,000 for 190 teams), and would still be in two folders.
+    the same number are very unlikely (one in 100,000 for 190 teams), and would still be in two folders.
     """
     return _FIRST_ID + int.from_bytes(hashlib.sha256(team.encode()).digest()[:8]) % _IDS
 
@@ -45,12 +44,9 @@ def client_policy(access_points: list[str], *, writable: bool) -> PolicyDocument
     """Return the policy for clients without an identity, as the driver's mounts are. They need a team's access point and TLS.
 
     `access_points` are the ARNs of the teams' access points. Others admit no one. Without a policy, every client that reaches a mount
-    target has
-    all rights, including root's ("Default EFS file system policy" in the EFS user guide, "Using IAM to control access to file systems").
-    The
-    condition on mount targets keeps a policy for all principals from being a public one. The last statement also applies to identities,
-    which
-    otherwise have the permissions of their own policies.
+    target has all rights, including root's ("Default EFS file system policy" in the EFS user guide, "Using IAM to control access to file
+    systems"). The condition on mount targets keeps a policy for all principals from being a public one. The last statement also applies to
+    identities, which otherwise have the permissions of their own policies.
     """
     writing = ["elasticfilesystem:ClientWrite"] if writable else []
     return {
@@ -118,26 +114,19 @@ class EfsFileSystem(pulumi.ComponentResource):
     """An encrypted file system in every zone of the nodes, reachable only from the nodes, with an access point for each team.
 
     EFS itself isolates teams. An access point shows only its team's folder, and its clients act as that team's user and group, whatever the
-    pod
-    runs as. Mounts without an access point, without TLS, or as root are rejected. The datasets folder is shared and read-only, as user and
-    group
-    1000. The cluster only has to ensure that a team mounts its own access point. Pods cannot choose: the platform owns the volumes, their
-    claims
-    are bound from both sides, restricted Pod Security allows neither `nfs` volumes nor the host network, and the team's network policy
-    allows no
-    egress on port 2049.
+    pod runs as. Mounts without an access point, without TLS, or as root are rejected. The datasets folder is shared and read-only, as user
+    and group 1000. The cluster only has to ensure that a team mounts its own access point. Pods cannot choose: the platform owns the
+    volumes, their claims are bound from both sides, restricted Pod Security allows neither `nfs` volumes nor the host network, and the
+    team's network policy allows no egress on port 2049.
 
     An identity of the account whose own policies allow elasticfilesystem:ClientMount and ClientWrite mounts with these permissions, also
-    the
-    whole file system. Datasets are written this way: by such a role with the mount option `iam`, or by DataSync.
+    the whole file system. Datasets are written this way: by such a role with the mount option `iam`, or by DataSync.
 
     Files stay until they are deleted, and there is no copy: EFS has neither expiry nor versions, and AWS Backup is not set up here. When a
-    team
-    is removed its folder stays. A new file system is empty.
+    team is removed its folder stays. A new file system is empty.
 
     Raises ValueError for a name that AWS or the settings would reject, an unknown purpose, no subnet, no or too many teams, and options
-    that EFS
-    does not have. This component has not been deployed to a live account, and has not been mounted.
+    that EFS does not have. This component has not been deployed to a live account, and has not been mounted.
     """
 
     file_system_id: pulumi.Output[str]
@@ -265,11 +254,9 @@ class EfsVolume(pulumi.ComponentResource):
     """A folder that any number of pods on any nodes can mount at once, through a claim of a fixed name, from an EfsFileSystem.
 
     It is a file system: programs can append, rename and lock, and a closed file is visible to the next program that opens it
-    (close-to-open, as
-    in NFS). The driver (the add-on aws-efs-csi-driver) mounts from the node over TLS, its default, and presents no identity. The volume's
-    size,
-    1 GiB, has no meaning: Kubernetes requires one, the driver ignores it. The driver rejects ReadOnlyMany (volumeCapAccessModes in its
-    pkg/driver/node.go at 00fa07a; its issues 972 and 1409), so datasets are mounted with the option `ro`.
+    (close-to-open, as in NFS). The driver (the add-on aws-efs-csi-driver) mounts from the node over TLS, its default, and presents no
+    identity. The volume's size, 1 GiB, has no meaning: Kubernetes requires one, the driver ignores it. The driver rejects ReadOnlyMany
+    (volumeCapAccessModes in its pkg/driver/node.go at 00fa07a; its issues 972 and 1409), so datasets are mounted with the option `ro`.
     https://github.com/kubernetes-sigs/aws-efs-csi-driver/tree/master/examples/kubernetes/access_points
 
     Raises ValueError for names that Kubernetes rejects and an unknown purpose. It has not been mounted in a live cluster.

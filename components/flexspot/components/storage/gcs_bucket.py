@@ -75,18 +75,14 @@ class GcsBucket(pulumi.ComponentResource):
     """A private bucket in the cluster's own region, accessible only through IAM.
 
     Checkpoints have neither old versions nor soft deletion: training overwrites and deletes them all day, and each copy would be billed
-    again,
-    by default for a week. Objects older than `retention_days` are deleted, so copy elsewhere what must stay. Datasets are hard to recreate:
-    they
-    stay, and can be restored for 7 days after a deletion. Parts of interrupted uploads, which are billed but appear in no listing, are
-    deleted
-    after a day.
+    again, by default for a week. Objects older than `retention_days` are deleted, so copy elsewhere what must stay. Datasets are hard to
+    recreate: they stay, and can be restored for 7 days after a deletion. Parts of interrupted uploads, which are billed but appear in no
+    listing, are deleted after a day.
 
     The namespace is flat, not hierarchical: GcsFuseVolume mounts for identities that may only list their own folder.
 
     Raises ValueError for a name that Cloud Storage rejects, a location other than the cluster's region, an unknown purpose, a folder that
-    is not
-    a relative path, a retention below one day, and labels that Google Cloud rejects. This component has not been deployed to a live
+    is not a relative path, a retention below one day, and labels that Google Cloud rejects. This component has not been deployed to a live
     project.
     """
 
@@ -217,23 +213,18 @@ class GcsFuseVolume(pulumi.ComponentResource):
     """A folder of a bucket that any number of pods on any nodes can mount at once, through a claim of a fixed name.
 
     Never ReadWriteOnce: a disk can only be attached to one node, and the second pod of a job would wait for it forever. The volume and its
-    claim
-    are bound from both sides, so no other claim can take it. It is retained, like the bucket, when the claim is deleted.
+    claim are bound from both sides, so no other claim can take it. It is retained, like the bucket, when the claim is deleted.
 
     Pods that use it carry the annotation gke-gcsfuse/volumes: "true" and run as a service account that GcsTeamAccess binds. That identity
-    may
-    only list its own folder, so the volume is mounted with only-dir, without the driver's own bucket check and without the check for a
+    may only list its own folder, so the volume is mounted with only-dir, without the driver's own bucket check and without the check for a
     hierarchical bucket: both need a listing of the whole bucket.
 
     For checkpoints, changes by other pods are visible at once, and files are written straight to the bucket instead of being staged on the
-    node.
-    A folder can be renamed, which frameworks do to publish a finished checkpoint. In a flat bucket that is not atomic: look for the file
-    that is
-    written last. For datasets, a pod lists and looks up each file once and does not see later changes.
+    node. A folder can be renamed, which frameworks do to publish a finished checkpoint. In a flat bucket that is not atomic: look for the
+    file that is written last. For datasets, a pod lists and looks up each file once and does not see later changes.
 
     Raises ValueError for names that Kubernetes rejects, an unknown purpose, a folder that is not a relative path, root as user or group,
-    and a
-    negative cache. The options follow the sources of gcsfuse 3 and its driver. It has not been mounted in a live cluster.
+    and a negative cache. The options follow the sources of gcsfuse 3 and its driver. It has not been mounted in a live cluster.
     """
 
     claim: pulumi.Output[str]
@@ -333,15 +324,12 @@ class GcsTeamAccess(pulumi.ComponentResource):
 
     Access is granted on managed folders, not by IAM conditions on object names. A listing is checked on the bucket, where a condition on
     `resource.name` does not match an object's name, so such a team could read a checkpoint but not find it. A role on a managed folder
-    covers
-    the objects under its path. https://docs.cloud.google.com/storage/docs/managed-folders A listing must then name the folder as its
-    prefix. A
-    listing of the whole bucket is rejected. GcsFuseVolume mounts accordingly, and a mount without its options fails. This follows the
-    documentation and the sources of gcsfuse, and has not been tried in a live project.
+    covers the objects under its path. https://docs.cloud.google.com/storage/docs/managed-folders A listing must then name the folder as its
+    prefix. A listing of the whole bucket is rejected. GcsFuseVolume mounts accordingly, and a mount without its options fails. This follows
+    the documentation and the sources of gcsfuse, and has not been tried in a live project.
 
     The cluster must exist first, with workload identity: pass it in `depends_on`, because its identity pool is created with it. If there is
-    a
-    service account, annotate the Kubernetes service account with iam.gke.io/gcp-service-account and `email`.
+    a service account, annotate the Kubernetes service account with iam.gke.io/gcp-service-account and `email`.
 
     Raises ValueError for names that Kubernetes or Google Cloud rejects, and for dataset folders without a dataset bucket.
     """

@@ -40,8 +40,7 @@ class Gp3StorageClass(pulumi.ComponentResource):
 
     EKS creates a class gp2 that is neither encrypted nor, since 1.30, the default (EKS user guide, "Review release notes for Kubernetes
     versions on standard support", 1.30), so a claim without a class would wait forever. The key is the account's EBS key, the only one that
-    the
-    driver's role may use. Raises ValueError for an empty name.
+    the driver's role may use. Raises ValueError for an empty name.
     """
 
     name: pulumi.Output[str]

@@ -85,16 +85,12 @@ class LustreFileSystem(pulumi.ComponentResource):
 
     Datasets are still written to the bucket. FSx reads its listing when the file system is created, and then each new, changed and deleted
     object. The contents of a file are fetched when it is first read, and kept. Nothing is written back to the bucket. Files have the owner
-    and
-    mode in their objects' metadata, or root and 755, which all may read. Nodes in other zones can mount it too, but AWS bills the
-    cross-zone
-    traffic, and while the zone is down so are the files. Every client that mounts it sees all of it: Lustre cannot isolate teams as EFS
-    does, so
-    only use it for data that all may read.
+    and mode in their objects' metadata, or root and 755, which all may read. Nodes in other zones can mount it too, but AWS bills the
+    cross-zone traffic, and while the zone is down so are the files. Every client that mounts it sees all of it: Lustre cannot isolate teams
+    as EFS does, so only use it for data that all may read.
 
     Traffic is encrypted in transit if the machine's network cards do so by themselves (Nitro). Files always are. There are no backups,
-    which FSx
-    rejects with a bucket link. With the link none are needed.
+    which FSx rejects with a bucket link. With the link none are needed.
 
     FSx creates a role for the bucket, AWSServiceRoleForFSxS3Access_ and the file system's id. The file system's creator needs
     iam:CreateServiceLinkedRole, AttachRolePolicy and PutRolePolicy for it. A bucket with a customer managed key is only readable if the key
@@ -228,12 +224,9 @@ class LustreVolume(pulumi.ComponentResource):
 
     The driver (the add-on aws-fsx-csi-driver) mounts from the node, whose kernel must support Lustre: AL2023's and Bottlerocket's do
     (kubernetes-sigs/aws-fsx-csi-driver pull request 460; bottlerocket-os/bottlerocket issue 4676). It rejects ReadOnlyMany (its issue 164),
-    so
-    the volume is ReadWriteMany and mounted with the option `ro`, which no pod can remove. The volume handle is the file system's id with
-    the
-    namespace, because handles must be unique. The driver mounts by the attributes. Its size, 1 GiB, has no meaning: Kubernetes requires
-    one.
-    https://github.com/kubernetes-sigs/aws-fsx-csi-driver/tree/master/examples/kubernetes/static_provisioning
+    so the volume is ReadWriteMany and mounted with the option `ro`, which no pod can remove. The volume handle is the file system's id with
+    the namespace, because handles must be unique. The driver mounts by the attributes. Its size, 1 GiB, has no meaning: Kubernetes requires
+    one. https://github.com/kubernetes-sigs/aws-fsx-csi-driver/tree/master/examples/kubernetes/static_provisioning
 
     Raises ValueError for names that Kubernetes rejects. It has not been mounted in a live cluster.
     """

@@ -69,22 +69,17 @@ class PubsubWorkQueue(pulumi.ComponentResource):
     """A topic and a pull subscription for tasks, and a dead-letter topic and subscription for tasks that fail repeatedly.
 
     A worker acknowledges a task once its result is stored. A task that is not acknowledged by the deadline goes to another worker. The
-    deadline
-    must be longer than the grace period: otherwise a second worker starts the task while the interrupted one still writes its result. A
-    deadline
-    is at most 600 s. **A task that may take longer must extend its lease** while it runs. The client libraries' streaming pull does so up
-    to its
-    own limit (max_lease_duration in Python; set it above the longest task). A plain pull calls modifyAckDeadline. On SIGTERM a worker
-    should
-    nack tasks that it will not finish, and may exit with 0: the queue, not the Job, keeps the task.
+    deadline must be longer than the grace period: otherwise a second worker starts the task while the interrupted one still writes its
+    result. A deadline is at most 600 s. **A task that may take longer must extend its lease** while it runs. The client libraries'
+    streaming pull does so up to its own limit (max_lease_duration in Python; set it above the longest task). A plain pull calls
+    modifyAckDeadline. On SIGTERM a worker should nack tasks that it will not finish, and may exit with 0: the queue, not the Job, keeps the
+    task.
 
     Exactly-once delivery prevents redelivery of an acknowledged task (for workers in one region). But a task whose worker dies between the
-    write
-    and the acknowledgement is done twice, so write results under a name that the task determines.
+    write and the acknowledgement is done twice, so write results under a name that the task determines.
 
     Raises ValueError for a name, deadline, retention or attempts that Pub/Sub rejects, a deadline that does not outlast the grace period,
-    and
-    labels that Google Cloud rejects. Limits are those of the Pub/Sub API v1. This component has not been deployed to a live project.
+    and labels that Google Cloud rejects. Limits are those of the Pub/Sub API v1. This component has not been deployed to a live project.
     """
 
     topic: pulumi.Output[str]
@@ -106,13 +101,15 @@ class PubsubWorkQueue(pulumi.ComponentResource):
         # By default a subscription without a pull for 31 days is deleted, with its tasks.
         never = pubsub.SubscriptionExpirationPolicyArgs(ttl="")
         kms_key = args.get("kms_key")
-        given_up = f"{queue}{_DEAD_LETTER}"
+        dead_letter_name = f"{queue}{_DEAD_LETTER}"
         topic = pubsub.Topic(f"{name}-topic", name=queue, project=project, kms_key_name=kms_key, labels=labels, opts=child)
-        dead_letters = pubsub.Topic(f"{name}-dead-letters", name=given_up, project=project, kms_key_name=kms_key, labels=labels, opts=child)
+        dead_letters = pubsub.Topic(
+            f"{name}-dead-letters", name=dead_letter_name, project=project, kms_key_name=kms_key, labels=labels, opts=child
+        )
         # Created first: messages to a topic without a subscription are lost.
         kept = pubsub.Subscription(
             f"{name}-dead-letter-subscription",
-            name=given_up,
+            name=dead_letter_name,
             project=project,
             topic=dead_letters.id,
             ack_deadline_seconds=_USUAL_ACK_SECONDS,
@@ -122,7 +119,7 @@ class PubsubWorkQueue(pulumi.ComponentResource):
             opts=child,
         )
         agent = projects.ServiceIdentity(f"{name}-agent", project=project, service="pubsub.googleapis.com", opts=child)
-        may_give_up = pubsub.TopicIAMMember(
+        dead_letter_publisher = pubsub.TopicIAMMember(
             f"{name}-agent-publisher", project=project, topic=dead_letters.name, role=_PUBLISHER, member=agent.member, opts=child
         )
         subscription = pubsub.Subscription(
@@ -140,7 +137,7 @@ class PubsubWorkQueue(pulumi.ComponentResource):
                 max_delivery_attempts=resolved.max_delivery_attempts,
             ),
             labels=labels,
-            opts=pulumi.ResourceOptions(parent=self, depends_on=[kept, may_give_up]),
+            opts=pulumi.ResourceOptions(parent=self, depends_on=[kept, dead_letter_publisher]),
         )
         worker = args["worker_member"]
         for part, member in (("agent", agent.member), ("worker", worker)):

@@ -73,8 +73,7 @@ def tls_only(arn: str) -> PolicyDocument:
 
     https://docs.aws.amazon.com/AmazonS3/latest/userguide/example-bucket-policies.html (aws:SecureTransport) and
     https://docs.aws.amazon.com/AmazonS3/latest/userguide/amazon-s3-policy-keys.html (s3:TlsVersion). It allows nothing: permissions come
-    from
-    the roles.
+    from the roles.
     """
     everything = [arn, f"{arn}/*"]
     return {
@@ -193,18 +192,15 @@ class S3Bucket(pulumi.ComponentResource):
     """A private bucket in the cluster's own region, which only accepts TLS and leaves access to IAM.
 
     Checkpoints have no versions: training overwrites and deletes them all day, and each version would be billed again. A bucket that never
-    had
-    versioning needs no resource for it, and one with suspended versioning would have null versions. Objects older than `retention_days` are
-    deleted, so copy elsewhere what must stay. Datasets are hard to recreate: they have versions, and deleted or overwritten objects can be
-    restored for 7 days. Parts of incomplete uploads are deleted after 7 days.
+    had versioning needs no resource for it, and one with suspended versioning would have null versions. Objects older than `retention_days`
+    are deleted, so copy elsewhere what must stay. Datasets are hard to recreate: they have versions, and deleted or overwritten objects can
+    be restored for 7 days. Parts of incomplete uploads are deleted after 7 days.
 
     With a customer managed key, a bucket key saves S3 a KMS request per object. Encryption with keys that the caller sends (SSE-C) is
-    rejected,
-    as S3 does for new buckets since 2026: only the caller could read such a checkpoint.
+    rejected, as S3 does for new buckets since 2026: only the caller could read such a checkpoint.
 
     Raises ValueError for a name that S3 rejects, a region other than the cluster's (under the name of the rule), an unknown purpose, a
-    retention
-    below one day, a key without its ARN, and tags that AWS rejects. This component has not been deployed to a live account.
+    retention below one day, a key without its ARN, and tags that AWS rejects. This component has not been deployed to a live account.
     """
 
     name: pulumi.Output[str]
@@ -326,24 +322,17 @@ class S3MountpointVolume(pulumi.ComponentResource):
 
     The driver (version 2 of the add-on aws-mountpoint-s3-csi-driver) mounts with the pod's identity, authenticationSource: pod, which
     S3TeamAccess gives to its service account, and never with its own. That identity may only list its own folder, so the folder is mounted
-    as
-    prefix. With Pod Identity nothing else is needed: stsRegion is for IRSA, and `region` would replace it.
+    as prefix. With Pod Identity nothing else is needed: stsRegion is for IRSA, and `region` would replace it.
     https://github.com/awslabs/mountpoint-s3-csi-driver/blob/main/docs/CONFIGURATION.md#pod-level-credentials The mount itself runs in a pod
-    of
-    the namespace mount-s3 on the same node, which needs some free capacity there. Network policies of the team's namespace do not apply to
-    that
-    pod, but do apply to pods that access the bucket directly.
+    of the namespace mount-s3 on the same node, which needs some free capacity there. Network policies of the team's namespace do not apply
+    to that pod, but do apply to pods that access the bucket directly.
 
     It is not a disk. **A writer of checkpoints writes new files, each from beginning to end, and closes them. It cannot append, cannot
-    change a
-    part of a file, and cannot rename** files or folders in a general purpose bucket. Others see a file, complete, once it was closed
-    without an
-    error (or after fsync, after which it cannot be written further). Frameworks must therefore not write to a temporary name and rename it.
-    Write step-100/ and then, last, a small file in it, or latest anew, that marks it as complete. Readers look for that file. An existing
-    file
-    can be deleted, and overwritten if it is opened with truncation. Empty folders are not kept. A file has at most 10,000 parts of 8 MiB,
-    78
-    GiB: split larger ones. No locks, links, chmod or chown.
+    change a part of a file, and cannot rename** files or folders in a general purpose bucket. Others see a file, complete, once it was
+    closed without an error (or after fsync, after which it cannot be written further). Frameworks must therefore not write to a temporary
+    name and rename it. Write step-100/ and then, last, a small file in it, or latest anew, that marks it as complete. Readers look for that
+    file. An existing file can be deleted, and overwritten if it is opened with truncation. Empty folders are not kept. A file has at most
+    10,000 parts of 8 MiB, 78 GiB: split larger ones. No locks, links, chmod or chown.
     https://github.com/awslabs/mountpoint-s3/blob/main/doc/SEMANTICS.md
 
     Datasets are read-only, and a file that was looked up once is not looked up again while the node has the volume mounted: new files are
@@ -351,10 +340,8 @@ class S3MountpointVolume(pulumi.ComponentResource):
     it.
 
     Raises ValueError for names that Kubernetes rejects, no region, an unknown purpose, a folder that is not a relative path, root as user
-    or
-    group, and a cache that is negative or for checkpoints. The options follow the documentation of Mountpoint and its driver. It has not
-    been
-    mounted in a live cluster.
+    or group, and a cache that is negative or for checkpoints. The options follow the documentation of Mountpoint and its driver. It has not
+    been mounted in a live cluster.
     """
 
     claim: pulumi.Output[str]
@@ -414,7 +401,7 @@ def _check_volume(name: str, args: S3MountpointVolumeArgs) -> FolderMount:
     check_form(f"{owner}: region", args["region"], AWS_REGION)
     if mount.file_cache_gib and not mount.read_only:
         raise ValueError(
-            f"{owner}: file_cache_gib is {mount.file_cache_gib} with purpose {args['purpose']}; a cache is for datasets alone, as a node "
-            "would go on reading an overwritten checkpoint: leave it out"
+            f"{owner}: file_cache_gib is {mount.file_cache_gib} with purpose {args['purpose']}; a cache is only for datasets, because a "
+            "node would keep reading an overwritten checkpoint: leave it out"
         )
     return mount

@@ -43,9 +43,8 @@ def team_policy(folders: TeamFolders, kms_key: str | None) -> PolicyDocument:
     """Return the team's permissions: to read and write the objects of its own folder, to read datasets, and to use the key for both.
 
     A listing must name the folder as its prefix. One of the whole bucket, or of a prefix that other teams' names share, is rejected. The
-    actions
-    are those that Mountpoint needs, and the one that lets other clients resume an upload. The key may only be used through these buckets.
-    https://github.com/awslabs/mountpoint-s3/blob/main/doc/CONFIGURATION.md#iam-permissions
+    actions are those that Mountpoint needs, and the one that lets other clients resume an upload. The key may only be used through these
+    buckets. https://github.com/awslabs/mountpoint-s3/blob/main/doc/CONFIGURATION.md#iam-permissions
     """
     checkpoints = bucket_arn(folders.partition, folders.checkpoint_bucket)
     statements = [
@@ -147,22 +146,18 @@ class S3TeamAccess(pulumi.ComponentResource):
 
     The pods get it through EKS Pod Identity, so the Kubernetes service account needs no annotation, but the nodes must run the pod identity
     agent. The role trusts only this service account of this cluster, by the tags that EKS sets on the session. It does not use
-    aws:SourceArn:
-    the user guide does not name it for this service, and with it S3 volumes found no credentials
+    aws:SourceArn: the user guide does not name it for this service, and with it S3 volumes found no credentials
     (https://github.com/awslabs/mountpoint-s3-csi-driver/issues/781). Pods that started earlier have no credentials: start pods after this.
 
     Folders in S3 are prefixes and need not be created. A listing of the whole bucket is rejected, so clients name the folder:
     s3://bucket/team/, and S3MountpointVolume mounts with it as prefix. The role can only do what its own policy allows, so it cannot delete
-    the
-    bucket or change its policy: the bucket's policy allows nothing.
+    the bucket or change its policy: the bucket's policy allows nothing.
 
     Two clusters with the same name in one account, in two regions, would need the same role: give them different names.
 
     Raises ValueError for names that Kubernetes, EKS, IAM or S3 rejects, and for dataset folders without a dataset bucket. Also for a
-    dataset
-    bucket that is the checkpoint bucket (its folders belong to other teams), a key without its ARN, so many folders that the policy is too
-    long,
-    and tags that AWS rejects. It follows the documentation, and has not been deployed to a live account.
+    dataset bucket that is the checkpoint bucket (its folders belong to other teams), a key without its ARN, so many folders that the policy
+    is too long, and tags that AWS rejects. It follows the documentation, and has not been deployed to a live account.
     """
 
     role_arn: pulumi.Output[str]
@@ -239,7 +234,7 @@ def _check(name: str, args: S3TeamAccessArgs) -> TeamFolders:
         check_bucket_name(owner, "dataset_bucket", dataset_bucket)
         if dataset_bucket == args["checkpoint_bucket"]:
             raise ValueError(
-                f"{owner}: dataset_bucket is {dataset_bucket!r}, the checkpoint bucket, where folders are teams': name another"
+                f"{owner}: dataset_bucket is {dataset_bucket!r}, the checkpoint bucket, whose folders belong to teams: name another"
             )
     check_kms_key(owner, args.get("kms_key"))
     check_aws_tags(owner, args["tags"])

@@ -182,7 +182,7 @@ def check_work_queue(name: str, args: SqsWorkQueueArgs, shape: WorkQueueShape) -
     }
     for argument, (value, least, most) in ranges.items():
         if not least <= value <= most:
-            raise ValueError(f"{owner}: {argument} is {value}; {least} to {most} can be had: choose a value in between")
+            raise ValueError(f"{owner}: {argument} is {value}; {least} to {most} are accepted: choose a value in between")
     least_lease = args["grace_seconds"] + LEASE_MARGIN_SECONDS
     if shape.lease_seconds < least_lease:
         raise ValueError(
@@ -204,29 +204,22 @@ class SqsWorkQueue(pulumi.ComponentResource):
     """A queue for tasks, a dead-letter queue for tasks that fail repeatedly, and a worker's permissions on the first.
 
     A worker deletes a task when its result is stored. An interrupted worker does not, and another gets the task after the lease. The lease
-    must
-    therefore outlast the grace period: otherwise the task would be received again while the interrupted worker still writes its result. **A
-    task
-    that may take longer must extend its lease** with ChangeMessageVisibility while it runs, up to 12 hours after it was received. A worker
-    that
-    gets SIGTERM sets the visibility of tasks that it will not finish to 0, which returns them at once, and may exit with 0: the queue, not
-    the
-    Job, remembers the task.
+    must therefore outlast the grace period: otherwise the task would be received again while the interrupted worker still writes its
+    result. **A task that may take longer must extend its lease** with ChangeMessageVisibility while it runs, up to 12 hours after it was
+    received. A worker that gets SIGTERM sets the visibility of tasks that it will not finish to 0, which returns them at once, and may exit
+    with 0: the queue, not the Job, remembers the task.
 
     SQS delivers at least once: a task may be done twice, so write results under a name that the task determines. The worker cannot send
-    tasks.
-    Their sender needs sqs:SendMessage on `queue_arn` (and, with a key, kms:GenerateDataKey and kms:Decrypt on it) by a separate policy. The
-    worker's permissions are in its role, not in the queue's policy: that would refer to the role by an id, which a recreated role of the
-    same
-    name does not have.
+    tasks. Their sender needs sqs:SendMessage on `queue_arn` (and, with a key, kms:GenerateDataKey and kms:Decrypt on it) by a separate
+    policy. The worker's permissions are in its role, not in the queue's policy: that would refer to the role by an id, which a recreated
+    role of the same name does not have.
 
     A message is deleted 14 days after it was sent, in the dead-letter queue as well: SQS counts from the first sending, so a message that
     waited in the queue for its 7 days leaves 7 days to inspect it.
     https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/setting-up-dead-letter-queue-retention.html
 
     Raises ValueError for a name, account, region, lease, retention or number of attempts that SQS rejects, a lease that does not outlast
-    the
-    grace period, a key without its ARN, and tags that AWS rejects. The queues are tested against moto, not against a live account.
+    the grace period, a key without its ARN, and tags that AWS rejects. The queues are tested against moto, not against a live account.
     """
 
     queue_url: pulumi.Output[str]
@@ -247,7 +240,7 @@ class SqsWorkQueue(pulumi.ComponentResource):
         super().__init__("flexspot:index:SqsWorkQueue", name, {**args}, opts)
         child = pulumi.ResourceOptions(parent=self)
         region, kms_key = args["region"], args.get("kms_key")
-        given_up = sqs.Queue(
+        dead_letters = sqs.Queue(
             f"{name}-dead-letters",
             name=shape.dead_letter_name,
             region=region,
@@ -270,18 +263,18 @@ class SqsWorkQueue(pulumi.ComponentResource):
             kms_master_key_id=kms_key,
             tags=args["tags"],
             # The redrive policy names the dead-letter queue, which SQS checks at once.
-            opts=pulumi.ResourceOptions(parent=self, depends_on=[given_up]),
+            opts=pulumi.ResourceOptions(parent=self, depends_on=[dead_letters]),
         )
         policies = [
             sqs.QueuePolicy(f"{name}-{part}-policy", queue_url=each.id, region=region, policy=as_json(tls_only(arn)), opts=child)
             for part, each, arn in (
-                ("dead-letters", given_up, shape.dead_letter_arn),
+                ("dead-letters", dead_letters, shape.dead_letter_arn),
                 ("queue", queue, shape.queue_arn),
             )
         ]
         sqs.RedriveAllowPolicy(
             f"{name}-redrive-allow-policy",
-            queue_url=given_up.id,
+            queue_url=dead_letters.id,
             region=region,
             redrive_allow_policy=_compact({"redrivePermission": "byQueue", "sourceQueueArns": [shape.queue_arn]}),
             opts=pulumi.ResourceOptions(parent=self, depends_on=[queue]),
@@ -297,7 +290,7 @@ class SqsWorkQueue(pulumi.ComponentResource):
         self.queue_url = known.apply(lambda values: str(values[0]))
         self.queue_name = known.apply(lambda values: str(values[1]))
         self.queue_arn = known.apply(lambda _: shape.queue_arn)
-        self.dead_letter_url = given_up.id.apply(str)
+        self.dead_letter_url = dead_letters.id.apply(str)
         publish(self)
 
 

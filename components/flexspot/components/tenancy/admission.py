@@ -173,10 +173,8 @@ class AdmissionPolicies(pulumi.ComponentResource):
     """ValidatingAdmissionPolicies, which need no webhook and no other component.
 
     In teams' namespaces violations are rejected. Elsewhere the sender gets a warning. Both appear in the audit log. The cluster's own
-    namespace
-    is exempt. If a rule itself fails to evaluate on an object, the object is admitted, because a policy must not cause an outage. A rule
-    that
-    protects a guarantee rejects it instead, in teams' namespaces, because admitting it could take resources of another team.
+    namespace is exempt. If a rule itself fails to evaluate on an object, the object is admitted, because a policy must not cause an outage.
+    A rule that protects a guarantee rejects it instead, in teams' namespaces, because admitting it could take resources of another team.
 
     Raises ValueError for no policies at all, and for one that matches nothing or has no rule.
     """

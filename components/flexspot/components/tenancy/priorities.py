@@ -33,15 +33,15 @@ def check_priorities(owner: str, classes: list[PriorityArgs]) -> None:
     for each in classes:
         place = f"{owner}: class {each['name']}"
         if each["value"] < SCALE_UP_CUTOFF:
-            problem = f"has value {each['value']}; below {SCALE_UP_CUTOFF} Cluster Autoscaler makes no node for a pod"
+            problem = f"has value {each['value']}; below {SCALE_UP_CUTOFF} Cluster Autoscaler creates no node for a pod"
             raise ValueError(f"{place} {problem}; use {SCALE_UP_CUTOFF} to {HIGHEST_PRIORITY}")
         if each["value"] > HIGHEST_PRIORITY:
-            problem = f"has value {each['value']}; Kubernetes keeps what is above {HIGHEST_PRIORITY} for its own"
+            problem = f"has value {each['value']}; Kubernetes reserves values above {HIGHEST_PRIORITY}"
             raise ValueError(f"{place} {problem}; use {SCALE_UP_CUTOFF} to {HIGHEST_PRIORITY}")
         if each["name"].startswith("system-"):
-            raise ValueError(f"{place} has a name of the cluster's own; choose one that does not begin with system-")
+            raise ValueError(f"{place} has a reserved name; choose one that does not begin with system-")
         if each["name"] in seen:
-            raise ValueError(f"{place} stands twice; give each a name of its own")
+            raise ValueError(f"{place} appears twice; give each a different name")
         seen.add(each["name"])
 
 
@@ -75,10 +75,9 @@ class Priorities(pulumi.ComponentResource):
                 value=each["value"],
                 preemption_policy="PreemptLowerPriority" if each["preempts"] else "Never",
                 description=each["description"],
-                # globalDefault is omitted: the server drops a false, and would see a conflict in every later apply of it.
-                # The API server changes neither (kubernetes, pkg/apis/scheduling/validation: ValidatePriorityClassUpdate). Running pods
-                # keep the
-                # values that they were created with.
+                # globalDefault is omitted: the server drops a false, and would see a conflict in every later apply of it. The API server
+                # changes neither (kubernetes, pkg/apis/scheduling/validation: ValidatePriorityClassUpdate). Running pods keep the values
+                # that they were created with.
                 opts=pulumi.ResourceOptions(parent=self, replace_on_changes=["value", "preemptionPolicy"], delete_before_replace=True),
             )
         ordered = sorted(args["classes"], key=lambda each: -each["value"])
@@ -104,8 +103,7 @@ class WorkloadPriorities(pulumi.ComponentResource):
     """One WorkloadPriorityClass per workload class, with the name and value of its PriorityClass.
 
     A job whose label kueue.x-k8s.io/priority-class names one keeps this place in the queue whatever priority its pods have, and the label
-    can
-    be changed while the job waits. The kind is Kueue's: pass its controller in `depends_on`.
+    can be changed while the job waits. The kind is Kueue's: pass its controller in `depends_on`.
 
     Raises ValueError for the same problems as Priorities.
     """

@@ -108,8 +108,7 @@ class TeamArgs(TypedDict):
     """If true, submitters may create and delete PersistentVolumeClaims. Default: false.
 
     Only set it to true if the cluster's policies protect claims that the team did not create, such as those of its checkpoints: permission
-    to
-    delete one claim is permission to delete all."""
+    to delete one claim is permission to delete all."""
 
     cluster_queues: NotRequired[list[str]]
     """The team's ClusterQueues, which belong to no namespace. Submitters and viewers may read them and their quota. Default: none."""
@@ -135,7 +134,7 @@ def check_team(name: str, args: TeamArgs) -> None:
     for key, value in hard.items():
         if key.startswith("limits.") and "/" in key:
             counted = f"requests.{key.removeprefix('limits.')}"
-            raise ValueError(f"Team {name}: hard names {key}, which Kubernetes takes and never counts; write {counted}")
+            raise ValueError(f"Team {name}: hard names {key}, which Kubernetes accepts and never counts; write {counted}")
         if value.startswith("-") or not value:
             raise ValueError(f"Team {name}: hard[{key}] is {value!r}; use a quantity of at least 0, such as '0' or '8'")
     if unqueued is not None:
@@ -143,7 +142,7 @@ def check_team(name: str, args: TeamArgs) -> None:
     for argument, groups in {"submitters": args.get("submitters", []), "viewers": args.get("viewers", [])}.items():
         for group in groups:
             if not group or group.startswith("system:"):
-                remedy = "name a group of people: every user is in some of the cluster's own"
+                remedy = "name a group of people, because every user is in some system groups"
                 raise ValueError(f"Team {name}: {argument} names {group!r}; {remedy}")
 
 
@@ -183,10 +182,8 @@ def submit_rules(*, own_claims: bool) -> list[PolicyRuleArgs]:
     """Return the rules to view, start and end work, to create its files, keys and, with `own_claims`, disks, and for port-forward.
 
     No `update` or `patch` of work: a Job's template cannot change anyway, and its `suspend` belongs to Kueue. No pods, because work goes
-    through
-    a queue. No `exec`, which an administrator can add. Secrets can be created and deleted, and only pods read them. Port-forward needs
-    `create`
-    since Kubernetes 1.35, and `get` before.
+    through a queue. No `exec`, which an administrator can add. Secrets can be created and deleted, and only pods read them. Port-forward
+    needs `create` since Kubernetes 1.35, and `get` before.
     """
     return [
         *view_rules(),
@@ -213,8 +210,7 @@ def isolation(endpoints: Sequence[EndpointArgs]) -> NetworkPolicySpecArgs:
 
     It is one policy, so that it is never in effect by half. HTTPS is open to every address, because no bucket and no API server has a fixed
     address that a policy could name. Another team's pods stay closed, because their own policy admits no one. kubectl port-forward and
-    exec,
-    and the kubelet's probes, need no rule: they come from the pod's own node, which policies always admit
+    exec, and the kubelet's probes, need no rule: they come from the pod's own node, which policies always admit
     (https://kubernetes.io/docs/concepts/services-networking/network-policies/).
     """
     all_pods = LabelSelectorArgs()
@@ -284,8 +280,7 @@ class Team(pulumi.ComponentResource):
     - **Roles** `submit` and `view`, bound to the given groups, which may also read the team's own ClusterQueue.
     - **NetworkPolicy**: no traffic in or out except what `isolation` lists. A service with other callers needs an additional policy.
     - **Service** `flexspot-gang`, headless: it gives names to pods that train together. Members of the team cannot create Services, because
-      a
-      Service can take traffic of others.
+      a Service can take traffic of others.
     - **ConfigMap** `flexspot-platform` with the platform data that the team's work needs, if it is given.
     - **Service account** `workloads`, whose pods have no Kubernetes token. GKE's metadata server identifies a pod by its address, and EKS's
       agent by a token that EKS mounts by itself, so neither needs one. The account `default` is Kubernetes' own: it creates one in each

@@ -49,12 +49,10 @@ class CheckpointedJob(pulumi.ComponentResource):
     """One pod, or several that train together and start all at once or not at all.
 
     Reclaimed nodes, drains and preemption use no retries. Failures of the program do. The job waits in the team's queue, runs on any
-    capacity of
-    its class with enough room, and has the team's checkpoints at CHECKPOINT_DIR. An interrupted program must exit with 143.
+    capacity of its class with enough room, and has the team's checkpoints at CHECKPOINT_DIR. An interrupted program must exit with 143.
 
     Raises WorkloadError, before anything is registered, for a class that keeps no checkpoints, a pool in which the team has no share, and
-    work
-    that would wait forever.
+    work that would wait forever.
     """
 
     namespace: pulumi.Output[str]
@@ -151,10 +149,8 @@ class Notebook(pulumi.ComponentResource):
     """A persistent disk, and the object that starts a Jupyter server on it on demand.
 
     A class with a queue has sessions: `kubectl create job NAME --from=cronjob/NAME` starts one. A class without a queue has a Deployment,
-    which
-    `kubectl scale` starts. Either ends when no kernel or terminal has been active for `idle_seconds`, at the class's run limit, and at
-    night.
-    The team's submitters may start it and reach it by port-forward. It has no other access.
+    which `kubectl scale` starts. Either ends when no kernel or terminal has been active for `idle_seconds`, at the class's run limit, and
+    at night. The team's submitters may start it and reach it by port-forward. It has no other access.
 
     Raises WorkloadError, before anything is registered, for work that fits no capacity.
     """
@@ -209,8 +205,7 @@ class ModelCache(pulumi.ComponentResource):
     """A folder of a bucket in the cluster's region that any pods of a team can read at once, cached on the nodes' disks.
 
     ModelServer mounts it by `model_cache`. The team's identity must be allowed to read the folder: that of S3TeamAccess and GcsTeamAccess
-    reads
-    `shared` of the dataset bucket. It has not been mounted in a live cluster.
+    reads `shared` of the dataset bucket. It has not been mounted in a live cluster.
 
     Raises WorkloadError, before anything is registered, for a bucket in another region and a platform without buckets.
     """
@@ -280,13 +275,11 @@ class ModelServer(pulumi.ComponentResource):
     """Replicas behind a Service of the cluster, on reserved nodes first if the class has them.
 
     Rolling updates replace them one by one without a spare GPU. They drain before they end, spread over zones and nodes, and are evicted
-    one at
-    a time. The class must not wait in a queue. Nothing is reachable from outside: put your own gateway in front and name its namespace in
-    `callers`.
+    one at a time. The class must not wait in a queue. Nothing is reachable from outside: put your own gateway in front and name its
+    namespace in `callers`.
 
     Raises WorkloadError, before anything is registered, for a class that waits in a queue, more replicas than the team may run without one,
-    and
-    work that fits no capacity.
+    and work that fits no capacity.
     """
 
     namespace: pulumi.Output[str]
@@ -331,10 +324,8 @@ class QueueWorkers(pulumi.ComponentResource):
     """Workers on capacity that may be reclaimed at any time, because the queue remembers the remaining work.
 
     They find the queue in FLEXSPOT_WORK_QUEUE and their lease in FLEXSPOT_LEASE_SECONDS. In a class with a Kueue queue they are Jobs, in a
-    class
-    without one a Deployment. With `keda` there are none while the queue of items is empty. KEDA's objects follow its documentation and have
-    not
-    been tested with its operator.
+    class without one a Deployment. With `keda` there are none while the queue of items is empty. KEDA's objects follow its documentation
+    and have not been tested with its operator.
 
     Raises WorkloadError, before anything is registered, for a queue that the platform's workers cannot pull from, a lease that an
     interrupted worker would outlive, and more workers than the team has GPUs for.
