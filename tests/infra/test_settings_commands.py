@@ -235,7 +235,7 @@ def test_what_an_account_must_allow_is_shown_with_the_commands_that_ask_for_it()
     ask = "aws service-quotas request-service-quota-increase --region us-east-1 --service-code ec2"
     assert f"{ask} --quota-code L-3819A6DF --desired-value 144" in shown.splitlines()
     assert "L-0263D0A3 --desired-value" not in shown
-    assert "as a role of the account 111122223333" in shown
+    assert "the deploying role in account 111122223333" in shown
     assert "aws sts get-caller-identity --query Arn --output text" in shown.splitlines()
 
 
