@@ -235,7 +235,7 @@ def test_requirements_of_an_account_are_shown_with_the_commands_to_request_them(
     ask = "aws service-quotas request-service-quota-increase --region us-east-1 --service-code ec2"
     assert f"{ask} --quota-code L-3819A6DF --desired-value 144" in shown.splitlines()
     assert "L-0263D0A3 --desired-value" not in shown
-    assert "as a role of the account 111122223333" in shown
+    assert "the deploying role in account 111122223333" in shown
     assert "aws sts get-caller-identity --query Arn --output text" in shown.splitlines()
 
 
