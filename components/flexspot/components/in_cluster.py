@@ -137,7 +137,7 @@ def single_pod(  # noqa: PLR0913 -- what differs between controllers, given by n
     )
 
 
-def without_rights() -> SecurityContextArgs:
+def unprivileged() -> SecurityContextArgs:
     """Return a security context for a container without any privileges."""
     return SecurityContextArgs(
         allow_privilege_escalation=False, read_only_root_filesystem=True, capabilities=CapabilitiesArgs(drop=["ALL"])

@@ -27,7 +27,7 @@ from flexspot.capacity.chargeback.queries import allow_list, kube_state_resource
 from flexspot.capacity.settings.controllers import KubeStateMetricsSize
 from flexspot.capacity.telemetry import ALLOCATED, GROUP, IDLE, MEASURED, USED, rule_groups, rules_spec, rules_yaml
 from flexspot.capacity.values.quantities import milli_quantity
-from flexspot.components.in_cluster import single_pod, without_rights
+from flexspot.components.in_cluster import single_pod, unprivileged
 from flexspot.components.shared_args import PlacementArgs, publish
 
 
@@ -104,7 +104,7 @@ def _container(args: KubeStateMetricsArgs) -> ContainerArgs:
         resources=ResourceRequirementsArgs(
             requests={"cpu": milli_quantity(cpu), "memory": memory}, limits={"cpu": milli_quantity(5 * cpu), "memory": memory}
         ),
-        security_context=without_rights(),
+        security_context=unprivileged(),
     )
 
 

@@ -46,7 +46,7 @@ def test_roles_with_the_same_name_have_separate_entries_by_account_and_path(regi
     [
         ({"groups": {"nlp": ["nlp"]}}, "groups names 'nlp', which is 'nlp'; it must be the ARN of a role"),
         ({"groups": {f"arn:aws:iam::{ACCOUNT}:user/ada": ["nlp"]}}, "it must be the ARN of a role"),
-        ({"groups": {ROLE: []}}, "has none for"),
+        ({"groups": {ROLE: []}}, "has no group for"),
         ({"groups": {ROLE: ["system:masters"]}}, "EKS reserves names that begin with system:, eks:, aws:, amazon:, iam:"),
         ({"groups": {ROLE: ["nlp", "iam:nlp"]}}, "groups has 'iam:nlp'"),
         ({"partition": "aws-cn"}, "a role of another partition than aws-cn"),

@@ -121,7 +121,7 @@ def test_its_name_is_an_output(outputs: Outputs) -> None:
         ([{**SPOT, "pools": ["l4"]}], {}, "priorities[0]: pools cannot be combined with accelerator, capacity_type, gpus, machine"),
         ([{"machine": "g2-standard-8"}], ACCOUNT, "priorities[0]: accelerator, capacity_type, gpus missing"),
         ([SPOT, {**SPOT, "capacity_type": "on-demand"}], ACCOUNT, "priorities[1]: capacity_type is on-demand"),
-        ([{**SPOT, "capacity_type": "reserved"}], ACCOUNT, "for any other name a capped pool in pools"),
+        ([{**SPOT, "capacity_type": "reserved"}], ACCOUNT, "for others name a pool with a ceiling in pools"),
         ([{**SPOT, "gpus": 8}], ACCOUNT, "machine g2-standard-8 has 1 of nvidia-l4"),
         ([{**FLEX, "machine": "a3-edgegpu-8g", "accelerator": "nvidia-h100-80gb", "gpus": 8}], ACCOUNT, "machine is a3-edgegpu-8g; DWS"),
         (
@@ -141,7 +141,7 @@ def test_its_name_is_an_output(outputs: Outputs) -> None:
         ([{**RESERVED, "reservation": None}], AUTOPILOT, "reservation is missing with capacity_type reserved"),
         ([{**SPOT, "reservation": {"name": "bought"}}], AUTOPILOT, "reservation is bought with capacity_type spot; a reserved priority"),
         ([{**RESERVED, "max_run_seconds": 3600}], AUTOPILOT, "max_run_seconds given; nodes of reserved do not end; leave it out"),
-        ([SPOT], {"autopilot": True}, "service_account is missing; pools that GKE makes would run as the project's default one"),
+        ([SPOT], {"autopilot": True}, "service_account is missing; pools that GKE creates would use the project's default account"),
         ([{"pools": ["l4"]}], ACCOUNT, "service_account is given; every priority names existing pools"),
         ([{"pools": ["l4"]}], {"consolidation_delay_minutes": 0}, "consolidation_delay_minutes is 0; GKE takes 1 to 1440"),
         ([{"pools": ["l4"]}], {"consolidation_delay_minutes": 1441}, "consolidation_delay_minutes is 1441; GKE takes 1 to 1440"),

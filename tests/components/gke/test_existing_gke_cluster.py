@@ -168,7 +168,7 @@ BY_GKE = f"{UPDATE} --enable-autoprovisioning --max-cpu 96"
             "lab has GKE 1.31.9-gke.1, and 1.32.2-gke.1652000",
             f"{IN_PLACE} --master --cluster-version=1.32`",
         ),
-        ({"enableAutopilot": True}, "mode is 'standard', and lab is autopilot", "say mode autopilot (cluster.mode)"),
+        ({"enableAutopilot": True}, "mode is 'standard', and lab is autopilot", "set mode autopilot (cluster.mode)"),
         (
             {"clusterAutoscaling": LIMITS},
             f"node auto-provisioning of lab has a limit of 64 for cpu, {ALONE} 96",

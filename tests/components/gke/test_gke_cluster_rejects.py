@@ -54,7 +54,7 @@ def system_pool(**changes: Any) -> dict[str, Any]:
         (system_pool(min_nodes=1, max_nodes=1), "system_pool.max_nodes is 1 in 2 zones; it must be at least 2"),
         (system_pool(disk_gib=9), "system_pool.disk_gib is 9; it must be at least 10"),
         ({"mode": "autopilot"}, "system_pool is {'machine': 'e2-standard-4'} with mode autopilot"),
-        ({**AUTOPILOT, "auto_provisioning": CEILINGS}, "with mode autopilot; there all nodes are GKE's"),
+        ({**AUTOPILOT, "auto_provisioning": CEILINGS}, "with mode autopilot; there GKE manages all nodes"),
         (ceilings(max_vcpu=None), "auto_provisioning.max_vcpu is None; it must be 1 to 1,000,000"),
         (ceilings(max_memory_gib=None), "auto_provisioning.max_memory_gib is None"),
         (ceilings(max_memory_gib=10**18), "auto_provisioning.max_memory_gib is 1000000000000000000"),

@@ -110,7 +110,7 @@ def test_options_that_a_capacity_type_forbids_or_lacks_are_refused(change: dict[
         ({"max_pods_per_node": 257}, "max_pods_per_node (is 257): GKE takes 8 to 256"),
         ({"zones": []}, "zones (is empty): it lists zones of us-central1; name one, such as us-central1-a"),
         ({"zones": ["us-east1-b"]}, "zones (is us-east1-b): it lists zones of us-central1"),
-        ({"cluster_zone": "us-east1-b"}, "cluster_zone (is us-east1-b): it is a zone of us-central1; name the cluster's own"),
+        ({"cluster_zone": "us-east1-b"}, "cluster_zone (is us-east1-b): it is a zone of us-central1; name the cluster's zone"),
         (
             {"pool": "a" * 41},
             f"pool (is {'a' * 41}): a name is lower-case letters, digits and inner hyphens, beginning with a letter, 40 at most",

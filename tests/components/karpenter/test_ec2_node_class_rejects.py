@@ -67,7 +67,7 @@ def test_invalid_arguments_are_refused_before_anything_is_registered(change: dic
     ],
 )
 def test_tags_that_karpenter_or_aws_set_are_refused(key: str) -> None:
-    with pytest.raises(ValueError, match=r"Ec2NodeClass l4: tags \(is .*\): empty keys are refused, .*; leave it out") as error:
+    with pytest.raises(ValueError, match=r"Ec2NodeClass l4: tags \(is .*\): empty keys are not allowed, .*; leave it out") as error:
         check_node_class("l4", node_class_args(tags={"owner": "ann", key: "x"}))
 
     assert repr(key) in str(error.value)

@@ -93,7 +93,7 @@ def test_a_pool_of_services_can_be_consolidated_a_tenth_at_a_time_and_has_a_weig
     assert pool["spec"]["disruption"]["consolidationPolicy"] == "WhenEmptyOrUnderutilized"
     assert pool["spec"]["disruption"]["consolidateAfter"] == "600s"
     assert {"nodes": "10%", "reasons": ["Underutilized"]} in pool["spec"]["disruption"]["budgets"]
-    assert {"nodes": "10%", "reasons": ["Drifted"]} in pool["spec"]["disruption"]["budgets"], "or it would keep old images for ever"
+    assert {"nodes": "10%", "reasons": ["Drifted"]} in pool["spec"]["disruption"]["budgets"], "or it would keep old images forever"
 
 
 def test_the_component_has_the_inputs_that_policies_need_even_if_its_children_are_unknown(register: Register) -> None:

@@ -63,7 +63,7 @@ def test_sizes_and_placement_can_be_set_and_one_of_several_replicas_stays_availa
     assert values["resources"] == {"requests": {"cpu": "3", "memory": "512Mi"}, "limits": {"cpu": "3", "memory": "512Mi"}}
     assert (values["nodeSelector"], values["tolerations"]) == ({"flexspot.dev/system": "true"}, tolerations)
     alone = release(replicas=1)["values"]["controller"]
-    assert alone["podDisruptionBudget"]["enabled"] is False, "it would keep its node for ever"
+    assert alone["podDisruptionBudget"]["enabled"] is False, "it would keep its node forever"
     assert not alone.keys() & {"nodeSelector", "tolerations"}
 
 

@@ -58,7 +58,7 @@ def test_the_released_chart_and_image_are_installed_with_two_replicas_of_which_o
     [spread] = values["topologySpreadConstraints"]
     assert (spread["topologyKey"], spread["whenUnsatisfiable"]) == ("kubernetes.io/hostname", "ScheduleAnyway")
     alone = release(replicas=1)["values"]["controllerManager"]
-    assert (alone["replicas"], alone["podDisruptionBudget"]["enabled"]) == (1, False), "it would keep its node for ever"
+    assert (alone["replicas"], alone["podDisruptionBudget"]["enabled"]) == (1, False), "it would keep its node forever"
 
 
 def test_it_runs_anywhere_unless_selector_and_tolerations_are_set(release: Callable[..., dict[str, Any]]) -> None:

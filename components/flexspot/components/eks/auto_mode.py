@@ -31,7 +31,7 @@ from flexspot.components.karpenter.ec2_node_class import (
     id_terms,
     placement_fields,
 )
-from flexspot.components.karpenter.node_pools import NodeClassRef, fuller_or_cheaper
+from flexspot.components.karpenter.node_pools import NodeClassRef, consolidating_disruption
 from flexspot.components.shared_args import RoleOptionsArgs, check_role_options, checked_options, defaults, filled, publish, refuse
 
 GROUP = "eks.amazonaws.com"
@@ -273,7 +273,7 @@ class AutoNodeIdentity(pulumi.ComponentResource):
         publish(self)
 
 
-_FIRST = 100
+_HIGHEST_WEIGHT = 100
 """Karpenter's highest weight, so that pods that tolerate the taint use these nodes, and not Spot nodes for other work."""
 
 
@@ -349,8 +349,8 @@ class AutoSystemPool(pulumi.ComponentResource):
                         "terminationGracePeriod": f"{args['drain_hours']}h",
                     },
                 },
-                "disruption": fuller_or_cheaper(60),
-                "weight": _FIRST,
+                "disruption": consolidating_disruption(60),
+                "weight": _HIGHEST_WEIGHT,
                 "limits": {"nodes": str(most)},
             },
             opts=pulumi.ResourceOptions(parent=self),

@@ -355,7 +355,7 @@ AUTO_MODE_POLICIES = ("AmazonEKSComputePolicy", "AmazonEKSBlockStoragePolicy", "
 awsdocs/amazon-eks-user-guide, latest/ug/automode/automode-get-started-cli.adoc at 01385604, "Cluster IAM Role" (read 2026-11-25).
 """
 
-_OF_THE_CLUSTER = {"aws:RequestTag/eks:eks-cluster-name": "${aws:PrincipalTag/eks:eks-cluster-name}"}
+_CLUSTER_TAG = {"aws:RequestTag/eks:eks-cluster-name": "${aws:PrincipalTag/eks:eks-cluster-name}"}
 """EKS assumes the role with this session tag, so that one role cannot create resources for another cluster."""
 
 
@@ -384,7 +384,7 @@ def _statement(sid: str, actions: list[str], marks: list[str]) -> Statement:
         "Effect": "Allow",
         "Action": actions,
         "Resource": "*",
-        "Condition": {"StringEquals": _OF_THE_CLUSTER, "StringLike": {f"aws:RequestTag/{mark}": "*" for mark in marks}},
+        "Condition": {"StringEquals": _CLUSTER_TAG, "StringLike": {f"aws:RequestTag/{mark}": "*" for mark in marks}},
     }
 
 

@@ -142,14 +142,14 @@ class ExistingEksCluster(pulumi.ComponentResource):
         self.vpc_id = part_of(cluster.vpc_config, lambda network: network.vpc_id)
         self.kubernetes_version: pulumi.Output[str] = answered(cluster.version, _text)
 
-        def in_order(parts: dict[str, Any]) -> str:
+        def checked_name(parts: dict[str, Any]) -> str:
             if messages := [f"{where} {each}" for each in problems(args, FoundEksCluster(**parts))]:
                 # Not ValueError, which the SDK would wrap in the name and the address of every Output on its way.
                 raise pulumi.RunError("\n".join(messages))
             return called
 
         mode = answered(cluster.access_config, _mode_of)
-        self.cluster_name = pulumi.Output.all(version=self.kubernetes_version, mode=mode).apply(in_order)
+        self.cluster_name = pulumi.Output.all(version=self.kubernetes_version, mode=mode).apply(checked_name)
         self.kubeconfig = pulumi.Output.all(cluster.endpoint, self.certificate_authority, self.cluster_name).apply(
             lambda known: eks_kubeconfig(context, called, region, known[0], known[1])
         )
@@ -270,10 +270,10 @@ class ExistingGpuOperator(pulumi.ComponentResource):
         super().__init__("flexspot:index:ExistingGpuOperator", name, {**args}, opts)
         read = ReadObject(f"{name}-policy", POLICY, NAME, pulumi.ResourceOptions(parent=self))
 
-        def in_order(spec: dict[str, Any] | None) -> str:
+        def checked_name(spec: dict[str, Any] | None) -> str:
             if messages := [f"ExistingGpuOperator {name}: {each}" for each in operator_problems(args, spec)]:
                 raise pulumi.RunError("\n".join(messages))
             return NAME
 
-        self.policy = answered(read.spec, lambda spec: spec).apply(in_order)
+        self.policy = answered(read.spec, lambda spec: spec).apply(checked_name)
         publish(self)

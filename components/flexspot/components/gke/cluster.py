@@ -84,7 +84,7 @@ def _authorized_networks(args: GkeClusterArgs) -> ClusterMasterAuthorizedNetwork
 
 LOGGED = ["SYSTEM_COMPONENTS", "WORKLOADS"]
 
-MEASURED = [
+METRICS = [
     "SYSTEM_COMPONENTS",
     "STORAGE",
     "HPA",
@@ -99,7 +99,7 @@ MEASURED = [
 ]
 """Metrics that GKE collects, in the order of the API's own numbers, because the provider treats the list as ordered."""
 
-MEASURED_ANYWAY = ["SYSTEM_COMPONENTS"]
+SYSTEM_METRICS = ["SYSTEM_COMPONENTS"]
 """Metrics that do not need Managed Service for Prometheus: cloud.google.com/kubernetes-engine/docs/how-to/configure-metrics."""
 
 
@@ -260,7 +260,7 @@ def _make_standard(cluster: container.ClusterArgs, args: GkeClusterArgs) -> None
     measured = args["managed_prometheus"]
     cluster.monitoring_config = container.ClusterMonitoringConfigArgs(
         # Without the managed collectors nothing would collect the other packages.
-        enable_components=MEASURED if measured else MEASURED_ANYWAY,
+        enable_components=METRICS if measured else SYSTEM_METRICS,
         managed_prometheus=container.ClusterMonitoringConfigManagedPrometheusArgs(enabled=measured),
     )
     cluster.addons_config = container.ClusterAddonsConfigArgs(

@@ -20,8 +20,8 @@ _GRACES = (30, 120)
 # GKE's bounds of a node that is not flex-start: 30 seconds to 120 days (GoogleCloudPlatform/cluster-autoscaler).
 _SPOT_RUN_SECONDS = (30, 10_368_000)
 _ON_AUTOPILOT = tuple(str(name) for name, facts in facts_of("gke").items() if facts.autopilot is not None)
-_OF_ENDING_NODES = ("max_run_seconds", "shutdown_grace_seconds")
-_OF_CREATION = frozenset({"machine", "accelerator", "gpus", "capacity_type"})
+_TIME_LIMITS = ("max_run_seconds", "shutdown_grace_seconds")
+_CREATION_FIELDS = frozenset({"machine", "accelerator", "gpus", "capacity_type"})
 
 
 class ComputeClassReservationArgs(TypedDict):
@@ -76,7 +76,7 @@ class ComputeClassPriorityArgs(TypedDict):
     """Size of a node's boot disk, in GiB, at least 10. Default: 200."""
 
 
-def makes_pools(priority: ComputeClassPriorityArgs) -> bool:
+def creates_pools(priority: ComputeClassPriorityArgs) -> bool:
     """Return whether GKE creates node pools for this priority."""
     return priority.get("pools") is None
 
@@ -97,8 +97,10 @@ def priority_spec(where: str, priority: ComputeClassPriorityArgs, *, autopilot: 
         if not pools or len(set(pools)) != len(pools):
             raise ValueError(f"{where}: pools are {', '.join(pools) or 'empty'}; a priority names at least one pool, each once")
         return {"nodepools": list(pools)}
-    if missing := sorted(_OF_CREATION - given):
-        raise ValueError(f"{where}: {', '.join(missing)} missing; a priority names existing pools, or {', '.join(sorted(_OF_CREATION))}")
+    if missing := sorted(_CREATION_FIELDS - given):
+        raise ValueError(
+            f"{where}: {', '.join(missing)} missing; a priority names existing pools, or {', '.join(sorted(_CREATION_FIELDS))}"
+        )
     return _created(where, priority, autopilot=autopilot)
 
 
@@ -147,7 +149,7 @@ def _capacity_fields(where: str, capacity_type: str, priority: ComputeClassPrior
         return _spot(where, priority)
     if capacity_type == CapacityType.FLEX_START:
         return _flex_start(where, priority)
-    if extra := sorted(key for key in _OF_ENDING_NODES if priority.get(key) is not None):
+    if extra := sorted(key for key in _TIME_LIMITS if priority.get(key) is not None):
         raise ValueError(f"{where}: {', '.join(extra)} given; nodes of {capacity_type} do not end; leave it out")
     if reservation is None:
         # Autopilot only uses reservations that are named, so open ones need no exclusion.
@@ -250,7 +252,7 @@ class ComputeClass(pulumi.ComponentResource):
             for place, priority in enumerate(args["priorities"])
         ]
         super().__init__("flexspot:index:ComputeClass", name, {**args}, opts)
-        creates = any(map(makes_pools, args["priorities"]))
+        creates = any(map(creates_pools, args["priorities"]))
         # Autopilot has one image and streams it. GKE documents both fields for Standard.
         image = {} if autopilot else {"imageType": "cos_containerd", "imageStreaming": {"enabled": True}}
         # GKE's autoscaler sets them on the pools that it creates (GoogleCloudPlatform/cluster-autoscaler). Not verified on Autopilot.
@@ -286,7 +288,7 @@ def _check(name: str, args: ComputeClassArgs) -> None:
     delay = args.get("consolidation_delay_minutes", 10)
     if not 1 <= delay <= _LONGEST_DELAY_MINUTES:
         raise ValueError(f"{where}: consolidation_delay_minutes is {delay}; GKE takes 1 to {_LONGEST_DELAY_MINUTES}; use one of these")
-    creates, account = any(map(makes_pools, args["priorities"])), args.get("service_account")
+    creates, account = any(map(creates_pools, args["priorities"])), args.get("service_account")
     if creates and account is None:
         raise ValueError(f"{where}: service_account is missing; pools that GKE creates would use the project's default account; name one")
     if not creates and account is not None:

@@ -189,7 +189,7 @@ class ExistingGkeCluster(pulumi.ComponentResource):
         path = f"projects/{args['project']}/locations/{location}/clusters/{called}"
         cluster = container.Cluster.get(f"{name}-cluster", path, pulumi.ResourceOptions(parent=self))
 
-        def in_order(parts: dict[str, Any]) -> str:
+        def checked_name(parts: dict[str, Any]) -> str:
             if messages := [f"{where} {each}" for each in problems(args, FoundGkeCluster(**parts))]:
                 # Not ValueError, which the SDK would wrap in the name and the address of every Output on its way.
                 raise pulumi.RunError("\n".join(messages))
@@ -201,7 +201,7 @@ class ExistingGkeCluster(pulumi.ComponentResource):
             workload_pool=answered(cluster.workload_identity_config, _pool),
             gcs_fuse=answered(cluster.addons_config, _has_gcs_fuse),
             limits=answered(cluster.cluster_autoscaling, _limits),
-        ).apply(in_order)
+        ).apply(checked_name)
         by_name = access == Access.DNS_IAM
         host = part_of(cluster.control_plane_endpoints_config, dns_name_of) if by_name else cluster.endpoint
         certificate = pulumi.Output.unsecret(part_of(cluster.master_auth, lambda auth: auth.cluster_ca_certificate))

@@ -465,7 +465,7 @@ class ExistingKarpenter(pulumi.ComponentResource):
         controller = ReadObject(f"{name}-controller", DEPLOYMENT, args["deployment"], child)
         definition = ReadObject(f"{name}-node-classes", DEFINITION, NODE_CLASSES, child)
 
-        def in_order(parts: dict[str, Any]) -> str:
+        def checked_name(parts: dict[str, Any]) -> str:
             found = FoundKarpenter(**parts | {"kubernetes": parts["kubernetes"] or None})
             if messages := [f"{where} {each}" for each in problems(args, found)]:
                 # Not ValueError, which the SDK would wrap in the name and the address of every Output on its way.
@@ -477,5 +477,5 @@ class ExistingKarpenter(pulumi.ComponentResource):
             environment=answered(controller.spec, _environment),
             fields=answered(definition.spec, _fields),
             kubernetes=args["kubernetes_version"],
-        ).apply(in_order)
+        ).apply(checked_name)
         publish(self)

@@ -68,7 +68,7 @@ class ControllerScope:
         return {f"{tags}/{REGION_TAG}": self.region}
 
 
-_MADE = ("fleet", "instance", "volume", "network-interface", "launch-template", "spot-instances-request")
+_LAUNCHED = ("fleet", "instance", "volume", "network-interface", "launch-template", "spot-instances-request")
 """Kinds of resources that a launch creates. All are tagged at creation."""
 
 _LAUNCHES = ["ec2:RunInstances", "ec2:CreateFleet"]
@@ -107,7 +107,7 @@ def _launching(scope: ControllerScope) -> list[Statement]:
         {
             "Sid": "AllowScopedEC2InstanceActionsWithTags",
             "Effect": "Allow",
-            "Resource": scope.ec2(*_MADE),
+            "Resource": scope.ec2(*_LAUNCHED),
             "Action": [*_LAUNCHES, "ec2:CreateLaunchTemplate"],
             "Condition": {
                 "StringEquals": {**scope.owned(_NEW), **scope.named()},
@@ -123,7 +123,7 @@ def _tagging(scope: ControllerScope) -> list[Statement]:
         {
             "Sid": "AllowScopedResourceCreationTagging",
             "Effect": "Allow",
-            "Resource": scope.ec2(*_MADE),
+            "Resource": scope.ec2(*_LAUNCHED),
             "Action": "ec2:CreateTags",
             "Condition": {
                 "StringEquals": {

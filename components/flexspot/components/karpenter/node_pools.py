@@ -399,7 +399,7 @@ class CpuNodePoolArgs(TypedDict):
     Default: karpenter.k8s.aws/instance-."""
 
 
-def fuller_or_cheaper(idle_seconds: int) -> dict[str, Any]:
+def consolidating_disruption(idle_seconds: int) -> dict[str, Any]:
     """Return the disruption settings of nodes whose work may move: empty ones are removed all at once, others one in ten at a time."""
     return {
         "consolidationPolicy": "WhenEmptyOrUnderutilized",
@@ -456,7 +456,7 @@ class CpuNodePool(pulumi.ComponentResource):
                         "terminationGracePeriod": "24h",
                     },
                 },
-                "disruption": fuller_or_cheaper(args.get("idle_seconds", 60)),
+                "disruption": consolidating_disruption(args.get("idle_seconds", 60)),
                 "limits": {"cpu": str(args["max_vcpu"]), "memory": f"{args['max_memory_gib']}Gi"},
             },
             opts=pulumi.ResourceOptions(parent=self),

@@ -219,7 +219,7 @@ _ALWAYS_COVERED = ("cpu", "memory")
 Resources = Mapping[str, str | None]
 """The resource that each flavor of the platform has in addition to cpu and memory, by name. A missing one has nvidia.com/gpu."""
 
-_GPUS_ALONE: Resources = MappingProxyType({})
+_ONLY_GPUS: Resources = MappingProxyType({})
 
 
 def resources_of(flavors: list[FlavorArgs]) -> Resources:
@@ -227,7 +227,7 @@ def resources_of(flavors: list[FlavorArgs]) -> Resources:
     return {flavor["name"]: flavor["resource"] for flavor in flavors if "resource" in flavor}
 
 
-def _counted(resources: Resources) -> list[str]:
+def _devices(resources: Resources) -> list[str]:
     """Return the devices that every queue of a platform counts, even with a quota of zero.
 
     Kueue admits resources that a queue does not cover: quotaCheckStrategy is IgnoreUndeclared, which storage and EFA interfaces need
@@ -246,7 +246,7 @@ def flavor_spec(flavor: FlavorArgs) -> dict[str, object]:
     return {**labels, **taints, **tolerations, **topology}
 
 
-def cohort_spec(cohort: CohortArgs, resources: Resources = _GPUS_ALONE) -> dict[str, object]:
+def cohort_spec(cohort: CohortArgs, resources: Resources = _ONLY_GPUS) -> dict[str, object]:
     """Return the spec of a Cohort. A root has no siblings to share with, and so no weight."""
     name = cohort.get("parent")
     parent = {} if name is None else {"parentName": name, "fairSharing": {"weight": count_quantity(cohort.get("weight", 1))}}
@@ -254,7 +254,7 @@ def cohort_spec(cohort: CohortArgs, resources: Resources = _GPUS_ALONE) -> dict[
     return {**parent, **({"resourceGroups": groups} if cohort["quotas"] else {})}
 
 
-def cluster_queue_spec(queue: QueueArgs, resources: Resources = _GPUS_ALONE) -> dict[str, object]:
+def cluster_queue_spec(queue: QueueArgs, resources: Resources = _ONLY_GPUS) -> dict[str, object]:
     """Return the spec of a ClusterQueue."""
     checks = [{"name": each["name"], "onFlavors": each["flavors"]} for each in queue.get("admission_checks", [])]
     return {
@@ -288,7 +288,7 @@ def local_queue_spec(queue: QueueArgs) -> dict[str, object]:
 
 def _resource_groups(quotas: list[QuotaArgs], resources: Resources, *, of_cpu_work: bool) -> list[dict[str, object]]:
     """Return one group, because cpu and memory may only be in one: every flavor has every resource, with 0 of what its nodes lack."""
-    covered = [*_ALWAYS_COVERED, *([] if of_cpu_work else _counted(resources))]
+    covered = [*_ALWAYS_COVERED, *([] if of_cpu_work else _devices(resources))]
     own = {quota["flavor"]: resources.get(quota["flavor"], NVIDIA.resource) for quota in quotas}
     flavors = [{"name": quota["flavor"], "resources": _resources(quota, own[quota["flavor"]], covered)} for quota in quotas]
     return [{"coveredResources": covered, "flavors": flavors}]
@@ -306,7 +306,7 @@ def _quantities(amount: AmountArgs, own: str | None) -> dict[str, str]:
     return {"cpu": amount["cpu"], "memory": amount["memory"], **devices}
 
 
-_MOST_OF_A_FLAVOR = 8
+_MAX_PER_FLAVOR = 8
 """Maximum of labels, taints and tolerations each: the bounds of ResourceFlavor in kueue.x-k8s.io/v1beta2."""
 
 
@@ -339,8 +339,8 @@ def _check_flavors(name: str, args: QueuesArgs) -> None:
     for flavor in args["flavors"]:
         counts = {field: len(flavor[field]) for field in ("node_labels", "node_taints", "tolerations")}
         for field, count in counts.items():
-            if count > _MOST_OF_A_FLAVOR:
-                raise ValueError(f"Queues {name}: flavor {flavor['name']} has {count} {field}; Kueue takes {_MOST_OF_A_FLAVOR} at most")
+            if count > _MAX_PER_FLAVOR:
+                raise ValueError(f"Queues {name}: flavor {flavor['name']} has {count} {field}; Kueue takes {_MAX_PER_FLAVOR} at most")
         if (resource := flavor.get("resource")) is not None and resource not in BY_RESOURCE:
             allowed = f"resources are {', '.join(BY_RESOURCE)}"
             raise ValueError(f"Queues {name}: flavor {flavor['name']} has resource {resource}; {allowed}; use one of these")

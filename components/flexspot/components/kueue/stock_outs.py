@@ -24,7 +24,7 @@ from pulumi_kubernetes.rbac.v1 import ClusterRole, ClusterRoleBinding, PolicyRul
 from flexspot.capacity.catalog.system_pods import STOCK_OUT_WATCH
 from flexspot.capacity.settings.teams import StockOuts
 from flexspot.capacity.values.quantities import mib_quantity, milli_quantity
-from flexspot.components.in_cluster import single_pod, without_rights
+from flexspot.components.in_cluster import single_pod, unprivileged
 from flexspot.components.kueue.queues import API_VERSION
 from flexspot.components.kueue.stock_out_watch import COHORT_VARIABLE, CREDENTIALS_VARIABLE, HOLD_VARIABLE
 from flexspot.components.shared_args import PlacementArgs, checked_options, publish
@@ -147,6 +147,6 @@ def _container(wanted: StockOuts) -> ContainerArgs:
         resources=ResourceRequirementsArgs(
             requests={"cpu": milli_quantity(STOCK_OUT_WATCH.cpu_milli), "memory": memory}, limits={"memory": memory}
         ),
-        security_context=without_rights(),
+        security_context=unprivileged(),
         volume_mounts=[VolumeMountArgs(name="program", mount_path=_FOLDER, read_only=True)],
     )

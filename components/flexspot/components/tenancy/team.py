@@ -343,7 +343,7 @@ class Team(pulumi.ComponentResource):
                     subjects=_groups(groups),
                     opts=pulumi.ResourceOptions(parent=self, depends_on=[made]),
                 )
-        self._let_queue_be_read(name, args)
+        self._allow_reading_queues(name, args)
         workloads = ServiceAccount(
             f"{name}-workloads",
             metadata=ObjectMetaArgs(
@@ -358,7 +358,7 @@ class Team(pulumi.ComponentResource):
         self.service_account = workloads.metadata.apply(lambda metadata: str(metadata.name))
         publish(self)
 
-    def _let_queue_be_read(self, name: str, args: TeamArgs) -> None:
+    def _allow_reading_queues(self, name: str, args: TeamArgs) -> None:
         """Let the team's groups read its own ClusterQueues, which a Role cannot do because they belong to no namespace."""
         queues = args.get("cluster_queues", [])
         groups = {*args.get("submitters", []), *args.get("viewers", [])}

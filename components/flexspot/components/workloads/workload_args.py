@@ -15,13 +15,13 @@ from flexspot.capacity.settings.stack_file import parse_settings
 from flexspot.capacity.workloads.pods import KubeObject
 from flexspot.capacity.workloads.requests import read_request
 
-_NO_WAITING = {"pulumi.com/skipAwait": "true"}
+_SKIP_AWAIT = {"pulumi.com/skipAwait": "true"}
 """Annotation against Pulumi's wait for a Job to complete. A Job that waits in its queue, or trains for a week, would block it."""
 
-_BY_KUEUE = ["spec.suspend", "spec.template.spec.nodeSelector", "spec.template.spec.tolerations"]
+_KUEUE_FIELDS = ["spec.suspend", "spec.template.spec.nodeSelector", "spec.template.spec.tolerations"]
 """Fields that Kueue changes when it admits a Job. A later run must not revert them."""
 
-_FIXED = ("Job", "JobSet")
+_IMMUTABLE = ("Job", "JobSet")
 """Kinds whose pods cannot be changed. A different image needs a new object, and its name is only free once the old one is gone."""
 
 
@@ -32,13 +32,13 @@ def declare_objects(
 
     `ignoring` has paths of fields that others change, by kind, in addition to those that Kueue changes.
     """
-    ignored = {"Job": _BY_KUEUE, **(ignoring or {})}
+    ignored = {"Job": _KUEUE_FIELDS, **(ignoring or {})}
     declared: list[pulumi.Resource] = []
     for each in objects:
-        fixed = each["kind"] in _FIXED
+        fixed = each["kind"] in _IMMUTABLE
         metadata = dict(each["metadata"])
         if fixed:
-            metadata["annotations"] = {**metadata.get("annotations", {}), **_NO_WAITING}
+            metadata["annotations"] = {**metadata.get("annotations", {}), **_SKIP_AWAIT}
         declared.append(
             pulumi.CustomResource(
                 type_token(each),
@@ -78,7 +78,7 @@ def declare_service_objects(
 
 def _marked(each: KubeObject, *, wakes: bool) -> KubeObject:
     if each["kind"] in _WAITING_FOR_PODS or (wakes and each["kind"] == "Deployment"):
-        return _annotated(each, _NO_WAITING)
+        return _annotated(each, _SKIP_AWAIT)
     seconds = each.get("spec", {}).get("progressDeadlineSeconds")
     return _annotated(each, {"pulumi.com/timeoutSeconds": str(seconds)}) if seconds else each
 
