@@ -122,5 +122,5 @@ def test_a_version_that_is_not_the_next_is_refused(folder: Path, to: str) -> Non
 def test_an_existing_cluster_is_not_upgraded_by_the_stack(folder: Path) -> None:
     written(folder, "deletion_protection: false", "existing: theirs")
 
-    with pytest.raises(ExplainedError, match="a cluster that somebody else upgrades"):
+    with pytest.raises(ExplainedError, match="an existing cluster, which is not upgraded here"):
         CliRunner().invoke(app, ["versions", "upgrade", "-s", "dev-eks", "--to", "1.36"], catch_exceptions=False)

@@ -229,7 +229,7 @@ def upgrade(
     """Show what another Kubernetes version would change in a stack, and what would break (exit code 1). Changes nothing."""
     settings, images = _of(stack)
     if settings.cluster.existing is not None:
-        raise ExplainedError(f"stack {stack} is on a cluster that somebody else upgrades.", "upgrade it where it is made.")
+        raise ExplainedError(f"stack {stack} is on an existing cluster, which is not upgraded here.", "upgrade it where it is created.")
     # EKS raises a control plane by one minor version at a time, and never lowers it.
     now, (major, minor) = settings.cluster.version, version_order(settings.cluster.version)
     if to != f"{major}.{minor + 1}":
