@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from datetime import timedelta
 
-    from flexspot.infra.audit.cluster_lists import ClusterLists, Lack, ClusterListing
+    from flexspot.infra.audit.cluster_lists import ClusterListing, ClusterLists, Lack
     from flexspot.infra.audit.live_cluster import Waste
     from flexspot.policies.inventory.reading.source import ObjectSource
     from flexspot.policies.judging import Rule
