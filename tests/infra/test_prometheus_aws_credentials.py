@@ -87,14 +87,14 @@ def test_missing_credentials_are_reported_before_any_request(world: World, monke
 
 def test_only_the_kind_of_a_credential_error_is_shown(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_PROFILE", "gone")
-    assert "cannot be had: ProfileNotFound." in world.run(f"https://{HOST}{WORKSPACE}", code=2)
+    assert "are not available: ProfileNotFound." in world.run(f"https://{HOST}{WORKSPACE}", code=2)
     monkeypatch.delenv("AWS_PROFILE")
 
     denied = b"<ErrorResponse><Error><Code>AccessDenied</Code><Message>a.web.identity may not</Message></Error></ErrorResponse>"
     with serving(lambda _: Reply(403, denied, "text/xml")) as sts:
         in_a_pod(world, monkeypatch, sts)
         printed = world.run(f"https://{HOST}{WORKSPACE}", code=1)
-    assert printed.splitlines()[0] == "the AWS credentials cannot be had: AccessDenied."
+    assert printed.splitlines()[0] == "the AWS credentials are not available: AccessDenied."
     assert "a.web.identity" not in printed
 
 
@@ -108,7 +108,7 @@ def test_an_expired_single_sign_on_session_has_the_command_to_start_one(world: W
     monkeypatch.setenv("HOME", str(world.folder))
     printed = world.run(f"https://{HOST}{WORKSPACE}", code=1)
 
-    assert "the AWS credentials cannot be had" in printed
+    assert "the AWS credentials are not available" in printed
     assert "aws sso login" in printed
 
 

@@ -1,4 +1,4 @@
-// Each line that ends with a number must be refused by the compiler, with that error and no other.
+// The compiler must refuse each line that ends with a number, with only that error.
 import * as pulumi from "@pulumi/pulumi";
 import * as flexspot from "@pulumi/flexspot-eks";
 
@@ -19,7 +19,7 @@ const right: flexspot.GpuNodePoolArgs = {
 };
 const team = new flexspot.Team("vision", {} as flexspot.TeamArgs);
 
-// What is right, and what may be left out.
+// Correct arguments, and optional ones.
 new flexspot.GpuNodePool("right", right);
 new flexspot.GpuNodePool("optional", { ...right, weight: 10, zones: undefined, ownerLabels: { owner: "vision" } });
 export const name: pulumi.Output<string> = new flexspot.GpuNodePool("output", right).name;
@@ -32,14 +32,14 @@ new flexspot.GpuNodePool("truth", { ...right, consolidates: "no" }); // 2322
 new flexspot.GpuNodePool("incomplete", { ...right, nodeClass: { name: "default" } }); // 2739
 new flexspot.GpuNodePool("taint", { ...right, taints: [{ key: 1, value: "present", effect: "NoSchedule" }] }); // 2322
 
-// Names that there are not, Python's among them.
+// Unknown names, including Python's.
 new flexspot.GpuNodePool("python", { ...right, max_nodes: 8 }); // 2561
 new flexspot.GpuNodePool("misspelt", { ...right, machine: ["g6.xlarge"] }); // 2561
 export const id = team.namespaceName; // 2551
 
-// What must be given.
+// A missing required argument.
 const { machines, ...withoutMachines } = right;
 new flexspot.GpuNodePool("missing", withoutMachines); // 2345
 
-// An output, for what shapes the graph.
+// An output for an argument that shapes the graph.
 new flexspot.GpuNodePool("shape", { ...right, pool: team.namespace }); // 2322

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from datetime import timedelta
 
-    from flexspot.infra.audit.cluster_lists import ClusterLists, Lack, Listing
+    from flexspot.infra.audit.cluster_lists import ClusterListing, ClusterLists, Lack
     from flexspot.infra.audit.live_cluster import Waste
     from flexspot.policies.inventory.reading.source import ObjectSource
     from flexspot.policies.judging import Rule
@@ -73,7 +73,7 @@ class AuditReport:
 
     findings: tuple[Audited, ...]
     undecided: tuple[Finding, ...]
-    listing: Listing
+    listing: ClusterListing
     """The parts of the cluster that were listed, and those that were not."""
     objects: int
     pods: int
@@ -193,7 +193,7 @@ def _is_suspended(manifest: Mapping[str, Any]) -> bool:
     return "kueue.x-k8s.io/queue-name" not in labels or spec.get("suspend") is not False
 
 
-def _definitions(listing: Listing) -> list[ObjectSource]:
+def _definitions(listing: ClusterListing) -> list[ObjectSource]:
     """Return minimal definitions of the kinds that rules require, for served API groups. The real ones are large and add nothing."""
     plurals = {"autoscaling.x-k8s.io": "provisioningrequests"}
     names = [f"{plural}.{group}" for group, plural in plurals.items() if group in listing.groups]

@@ -70,7 +70,7 @@ class Lack:
 
 
 @dataclass
-class Listing:
+class ClusterListing:
     """The parts of a cluster that were listed. Where they are not complete, a missing object may exist."""
 
     server: str
@@ -103,7 +103,7 @@ class ClusterLists:
     def __init__(self, access: KubeAccess, namespaces: Sequence[str] = ()) -> None:
         self._access = access
         self._namespaces = tuple(namespaces)
-        self.listing = Listing(access.server, "", namespaces=self._namespaces)
+        self.listing = ClusterListing(access.server, "", namespaces=self._namespaces)
 
     def objects(self) -> Iterator[dict[str, Any]]:
         """Yield every object of the wanted kinds as the server returns it, page by page.

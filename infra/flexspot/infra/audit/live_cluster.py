@@ -38,7 +38,7 @@ from flexspot.policies.values.field import UNKNOWN, Field
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from flexspot.infra.audit.cluster_lists import Listing
+    from flexspot.infra.audit.cluster_lists import ClusterListing
     from flexspot.policies.inventory.views import View
 
 
@@ -125,7 +125,7 @@ class LivePools:
         return [self._views[source.identity.name]] if source.family == _LIVE else views_of(source)
 
 
-def live_pools(nodes: Iterable[LiveNode], listing: Listing) -> LivePools:
+def live_pools(nodes: Iterable[LiveNode], listing: ClusterListing) -> LivePools:
     """Return the pools of nodes with GPUs that have no object in the cluster, derived from their nodes.
 
     On GKE and EKS there may be more pools: the API server does not know those without nodes.

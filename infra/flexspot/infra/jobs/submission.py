@@ -160,7 +160,7 @@ def script_map(work: str) -> str:
 def _send(cluster: TeamCluster, work: str, script: Script, jobs: Sequence[KubeObject]) -> None:
     """Create the script's ConfigMap, owned by the jobs.
 
-    The jobs exist already: only the owner of their name may write the ConfigMap's.
+    The jobs are created first: of two submissions with the same name, only one creates them and may write the ConfigMap.
     """
     owners = [
         {"apiVersion": each["apiVersion"], "kind": each["kind"], "name": each["metadata"]["name"], "uid": each["metadata"]["uid"]}

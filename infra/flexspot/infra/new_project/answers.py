@@ -53,7 +53,7 @@ def of_form(option: str, value: str, pattern: str, words: str = "") -> str:
 
 @dataclass(frozen=True)
 class Answers:
-    """The answers that describe a new project. Account, region, zones and machine are empty for a project with only a lab."""
+    """The answers that describe a new project. Accounts and zones are empty for a project with only a lab."""
 
     cloud: Platform
     name: str

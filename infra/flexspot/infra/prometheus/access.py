@@ -161,7 +161,7 @@ def _signer(address: SplitResult, auth: CloudAuth | None, aws_region: str | None
     if chosen is None:
         return None
     if address.scheme != "https":
-        raise _wrong("--prometheus is http://, where anybody on the way can read the credentials.", "write https://.")
+        raise _wrong("--prometheus is http://, over which the credentials could be read in transit.", "write https://.")
     if chosen is CloudAuth.GCP:
         if google and not _GOOGLE_PATH.fullmatch(address.path):
             remedy = f"write https://{_GOOGLE}/v1/projects/PROJECT/location/global/prometheus."

@@ -83,7 +83,7 @@ def read_reply(reply: Reply, access: PrometheusAccess | None = None) -> QueryRes
     return answer
 
 
-_NOT_PROMETHEUS = "check that --prometheus is the address of Prometheus' own API, and what stands between: a proxy, a login page."
+_NOT_PROMETHEUS = "check that --prometheus is the address of Prometheus' own API, and that no proxy or login page is in between."
 
 
 def _json(reply: Reply, access: PrometheusAccess | None) -> dict[str, Any]:

@@ -92,18 +92,18 @@ _AWS_REFUSALS: Refusals = (
     (
         r"InvalidSignature|SignatureDoesNotMatch|signature.*does not match|IncompleteSignature",
         "the signature is not accepted",
-        "check the secret key; behind another address than AWS's own, what stands between must change neither host, path nor body.",
+        "check the secret key; a proxy in front of AWS must change neither host, path nor body.",
     ),
     (
         r"UnrecognizedClient|InvalidClientTokenId|security token.*invalid",
         "AWS does not know the access key",
         "check AWS_PROFILE and the variables AWS_ACCESS_KEY_ID and AWS_SESSION_TOKEN; " + _AWS_ASK,
     ),
-    (r"MissingAuthenticationToken|Missing Authentication Token", "the signature did not arrive", "check what stands between: a proxy."),
+    (r"MissingAuthenticationToken|Missing Authentication Token", "the signature did not arrive", "check whether a proxy removes it."),
 )
 _AWS_DENIED = (
     "the identity may not query the workspace",
-    "allow it aps:QueryMetrics on the workspace; the managed policy AmazonPrometheusQueryAccess does. Nothing else is asked for.",
+    "allow it aps:QueryMetrics on the workspace; the managed policy AmazonPrometheusQueryAccess does. No other permission is needed.",
 )
 _ACCESS_REFUSED = frozenset({401, 403})
 
@@ -183,7 +183,7 @@ def _aws_credentials_error(error: Exception, code: ExitCode) -> ExplainedError:
     kind = str(response.get("Error", {}).get("Code", "")) if isinstance(response, dict) else ""
     kind = kind or type(error).__name__
     remedy = _SIGN_IN_AGAIN if kind in _SIGN_IN_KINDS else _NO_PROFILE if kind == "ProfileNotFound" else _AWS_ASK
-    return ExplainedError(f"the AWS credentials cannot be had: {kind}.", remedy, exit_code=code)
+    return ExplainedError(f"the AWS credentials are not available: {kind}.", remedy, exit_code=code)
 
 
 _GOOGLE_EXTRA = "prometheus-gcp"
@@ -215,7 +215,7 @@ _GOOGLE_REFUSALS: Refusals = (
 )
 _GOOGLE_DENIED = (
     "the identity may not read the project's metrics",
-    "allow it monitoring.timeSeries.list in the project; the role roles/monitoring.viewer does. Nothing else is asked for.",
+    "allow it monitoring.timeSeries.list in the project; the role roles/monitoring.viewer does. No other permission is needed.",
 )
 _UNAUTHORIZED, _FORBIDDEN = 401, 403
 
