@@ -49,7 +49,7 @@ class Group:
         """Return the largest number that any rank wants."""
         return self.largest(wanted) if self.largest else wanted
 
-    def told_by_first(self, text: str) -> str:
+    def text_of_rank_0(self, text: str) -> str:
         """Return rank 0's text."""
         return self.broadcast(text) if self.broadcast else text
 

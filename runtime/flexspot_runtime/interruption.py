@@ -332,7 +332,7 @@ def mark_interrupted(source: str) -> None:
     try:
         Path(folder, f"{rank}-of-{ranks}").write_text(source)
     except OSError as error:
-        _LOG.warning("the launcher cannot be told of the interruption: %s", error)
+        _LOG.warning("the launcher cannot be notified of the interruption: %s", error)
 
 
 def all_were_interrupted(folder: Path) -> bool:

@@ -53,9 +53,9 @@ class World:
 
     @classmethod
     def of(cls, environment: Mapping[str, str]) -> World:
-        """What NNODES, NODE_RANK, MASTER_ADDR and MASTER_PORT say, which rendered pods have; without them one machine.
+        """Return the world that NNODES, NODE_RANK, MASTER_ADDR and MASTER_PORT describe, as rendered pods set them. Default: one machine.
 
-        Raises ValueError for numbers that are none, and for several machines without the address of the first.
+        Raises ValueError for values that are not numbers, and for several machines without the address of the first.
         """
         nodes, rank = _number(environment, "NNODES", 1), _number(environment, "NODE_RANK", 0)
         if not 0 <= rank < nodes:

@@ -65,7 +65,7 @@ def train(
         def save(writer: CheckpointWriter) -> None:
             writer.put("part", b"")
 
-        counted = Group(group.rank, group.world_size, largest, group.told_by_first)
+        counted = Group(group.rank, group.world_size, largest, group.text_of_rank_0)
         checkpointer = Checkpointer(storage, group=counted, sharded=True, clock=clock)
         run = TrainingRun(checkpointer, interruption, save=save, load=lambda _: None, schedule=schedule(), agree_seconds=agree_seconds)
         try:

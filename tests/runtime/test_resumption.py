@@ -143,7 +143,7 @@ def test_a_rank_that_reads_for_long_lets_the_others_know(tmp_path: Path, monkeyp
             meetings[group.rank] += 1
             return group.agree(number)
 
-        counted = Group(group.rank, 2, largest, group.told_by_first)
+        counted = Group(group.rank, 2, largest, group.text_of_rank_0)
         folder = SlowFolder(tmp_path) if group.rank else LocalFolder(tmp_path)
         return Checkpointer(folder, group=counted, sharded=True).newest_valid()
 
