@@ -1,4 +1,4 @@
-"""The platform's admission policies on the lab, and questions to an API server that holds them. Nothing that is asked is kept."""
+"""The platform's admission policies on the lab, and dry-run requests to an API server with these policies. Nothing is stored."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from flexspot.policies.inventory.pod_gpus import PodMaker
 
 CORE_GROUPS = frozenset({"", "apps", "batch"})
-"""Whose kinds the API server has by itself, with a validation of its own."""
+"""API groups of built-in kinds, which the API server validates itself."""
 
 ELSEWHERE = "without-a-team"
-"""A namespace of no team."""
+"""A namespace without a team."""
 
 _SAID = re.compile(
     r"ValidatingAdmissionPolicy '[\w-]+' with binding '[\w-]+'(?: denied request)?: (?P<rule>[a-z-]+) \(FLX\d+\): (?P<said>.*)"
@@ -48,9 +48,9 @@ _PATIENCE_SECONDS = 30
 
 @dataclass(frozen=True)
 class Answer:
-    """What the server says to an object that it is to create: the object as it would be, or why not.
+    """The server's answer to a dry-run creation: the object as it would be stored, or the error.
 
-    `denied` and `warned` are what policies say, by rule: of an object that is refused for it, and of one that is not.
+    `denied` and `warned` are the messages of policies by rule: of a refused object, and of an accepted one.
     """
 
     taken: KubeObject | None
@@ -60,10 +60,10 @@ class Answer:
 
 
 class Asked(Cluster):
-    """An API server that is only asked: dry runs, with the same answers as in earnest."""
+    """An API server that gets only dry-run requests, with the same answers as real ones."""
 
     def ask(self, each: KubeObject) -> Answer:
-        """What would come of creating `each`."""
+        """Return the answer to creating `each`."""
         resource = self._resource(f"{each['apiVersion']}/{each['kind']}")
         try:
             response = resource.create(body=each, namespace=each["metadata"].get("namespace"), dry_run="All", serialize=False)
@@ -75,12 +75,15 @@ class Asked(Cluster):
         return Answer(json.loads(response.data), "", {}, _said(text.replace('\\"', '"') for text in _WARNING.findall(header)))
 
     def metrics(self) -> str:
-        """What the API server measures of itself, in Prometheus' own form."""
+        """Return the API server's metrics in Prometheus' format."""
         return bytes(self._client.request("get", "/metrics", serialize=False).data).decode()
 
 
 def passed_over(asked: Asked) -> dict[str, int]:
-    """How often each policy has let pass what it failed on by itself since the API server was started. Nothing else says so."""
+    """Return the number of requests that each policy let pass because of its own error since the API server started.
+
+    No other source shows it.
+    """
     found: dict[str, int] = {}
     for each in _PASSED_OVER.finditer(asked.metrics()):
         found[each["policy"]] = found.get(each["policy"], 0) + int(each["count"])
@@ -93,7 +96,7 @@ def _said(texts: Iterable[str]) -> dict[str, str]:
 
 @contextmanager
 def holding(cluster: Cluster, objects: list[KubeObject], namespace: str) -> Generator[Asked]:
-    """The API server with policies; returns once they are held in `namespace`, a team's, and leaves when they are no more."""
+    """Yield the API server with policies, once they apply in `namespace`, a team's. On exit, wait until they apply no more."""
     asked = Asked(cluster.kubeconfig)
     try:
         cluster.apply(*objects, *_LAST)
@@ -111,9 +114,9 @@ def holding(cluster: Cluster, objects: list[KubeObject], namespace: str) -> Gene
 
 @contextmanager
 def holding_those_of(declared: Declarations, cluster: Cluster, team: str, *, guards: bool) -> Generator[Asked]:
-    """The policies of a program, with a namespace that they take for a team's and one that they take for none's.
+    """Yield an API server with the policies of a program, for a namespace that counts as a team's and one without a team.
 
-    Without `guards` those that guard a guarantee are left out: lint has no rules for it.
+    Without `guards`, policies that protect a guarantee are left out: lint has no rules for them.
     """
     for name, labels in ((team, {TEAM_LABEL: team}), (ELSEWHERE, {})):
         cluster.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}})
@@ -124,7 +127,7 @@ def holding_those_of(declared: Declarations, cluster: Cluster, team: str, *, gua
 
 @contextmanager
 def kinds_of_frameworks(cluster: Cluster) -> Generator[None]:
-    """Definitions of every kind with a pod template that a server does not have by itself; each kind takes every field."""
+    """Create definitions of every kind with a pod template that a server does not have by itself. Each kind accepts every field."""
     kinds = {f"{each.resource}.{each.group}": each for each in POD_MAKERS.values() if each.group not in CORE_GROUPS}
     cluster.apply(*map(_definition, kinds.values()))
     wait_until_established(cluster, kinds)
@@ -135,7 +138,7 @@ def kinds_of_frameworks(cluster: Cluster) -> Generator[None]:
     def gone(found: list[KubeObject]) -> bool:
         return not kinds.keys() & {each["metadata"]["name"] for each in found}
 
-    # Other tests ask for all that the server has.
+    # Other tests list all kinds of the server.
     cluster.wait_for(DEFINITION, gone, "the end of the definitions")
 
 
@@ -174,8 +177,10 @@ _LAST: tuple[KubeObject, ...] = (
         "spec": {"policyName": _LAST_NAME, "validationActions": ["Deny"]},
     },
 )
-"""A policy and a binding of our own. The API server learns of policies in the order in which they came, and of bindings too: once it
-judges by the last of both, it judges by all."""
+"""A policy and a binding of the tests.
+
+The API server learns of policies, and of bindings, in the order of their creation: once it applies the last of both, it applies all.
+"""
 
 
 def _wait_for_last(asked: Asked, *, held: bool) -> None:
@@ -184,7 +189,7 @@ def _wait_for_last(asked: Asked, *, held: bool) -> None:
 
 
 def _wait(asked: Asked, namespace: str, *, held: bool) -> None:
-    """The labels of namespaces, by which bindings choose them, come by a watch of their own, and nothing of it says when."""
+    """Wait for the labels of namespaces, by which bindings select them. They arrive by a separate watch, and no status shows when."""
 
     def everywhere() -> bool:
         refused, warned = asked.ask(_wrong(namespace)), asked.ask(_wrong("default"))
@@ -202,7 +207,7 @@ def _wait_for_owner_labels(asked: Asked, namespace: str) -> None:
 
 
 def wait_until(seen: Callable[[], object], otherwise: str) -> None:
-    """Returns once something is seen. Raises AssertionError that says what is otherwise."""
+    """Return once `seen` is true. Raises AssertionError with the text `otherwise`."""
     deadline = time.monotonic() + _PATIENCE_SECONDS
     while not seen():
         assert time.monotonic() < deadline, f"{otherwise} after {_PATIENCE_SECONDS} seconds"

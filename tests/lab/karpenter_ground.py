@@ -1,4 +1,4 @@
-"""A platform's pools as NodePools of Karpenter's. Not a test."""
+"""A platform's pools as NodePools of Karpenter. Not a test."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NODE_CLASS: NodeClassRef = {"group": "karpenter.kwok.sh", "kind": "KWOKNodeClass
 
 @contextmanager
 def karpenter_pools(ground: QueueGround, register: Register) -> Generator[None]:
-    """The platform's pools as NodePools of Karpenter's. No node is left afterwards."""
+    """Create the platform's pools as NodePools of Karpenter. No node is left afterwards."""
     plan = ground.plan
     registered = register(lambda: [GpuNodePool(pool.name, node_pool_args(plan, pool, NODE_CLASS)) for pool in plan.pools])
     node_pools = registered.of("kubernetes:karpenter.sh/v1:NodePool")

@@ -1,4 +1,4 @@
-"""Jobs of several teams on a platform of queues that a real Prometheus watches through a real kube-state-metrics. Not a test."""
+"""Jobs of several teams on a platform of queues that a real Prometheus monitors through a real kube-state-metrics. Not a test."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from flexspot.lab.cluster import Cluster, KubeObject
 
 SHARES = {"alpha": 4, "beta": 2, "gamma": 2}
-"""GPUs that the teams own, of two nodes with four each; delta owns none."""
+"""GPUs of the teams, on two nodes with four each; delta owns none."""
 
 _MACHINE = {INSTANCE_TYPE_LABEL: FOUR_L4, REGION_LABEL: "us-east-1"}
 _UNMANAGED = "flexspot.test/unmanaged"
@@ -30,7 +30,7 @@ _UNMANAGED = "flexspot.test/unmanaged"
 
 @contextmanager
 def monitored_platform(cluster: Cluster, register: Register) -> Generator[QueueGround]:
-    """Three teams with GPUs and one without, on two Spot nodes of four GPUs that say what machine they are, as a cloud's do."""
+    """Yield three teams with GPUs and one without, on two Spot nodes of four GPUs with the labels of a cloud's machines."""
     pool = {"name": "l4-spot", "machine": FOUR_L4, "capacity_type": "spot", "max_nodes": 2, "serves": ["training", "best-effort"]}
     teams = [{"name": team, "shares": {"l4-spot": gpus}} for team, gpus in SHARES.items()]
     with queues_of(cluster, register, {"l4-spot": 2}, pools=[pool], teams=[*teams, {"name": "delta", "shares": {}}]) as ground:
@@ -40,9 +40,9 @@ def monitored_platform(cluster: Cluster, register: Register) -> Generator[QueueG
 
 
 def submit(ground: QueueGround, team: str, name: str, *, run_time: str = UNTIL_RELEASED, **fields: Any) -> None:
-    """Creates a batch of the class training, or what `fields` says, whose pods run for `run_time`, by default until they are let go.
+    """Create a batch of the class training, or with other `fields`. Its pods run for `run_time`, by default until they are released.
 
-    It is one Job, whatever `pods` it has.
+    It is one Job, whatever the number of `pods`.
     """
     written = {"name": name, "team": ground.own(team), "workload_class": "training", "image": "trainer:1", "cpu": "1", "memory": "1Gi"}
     written |= {"at_once": fields.get("pods", 1)}
@@ -54,7 +54,7 @@ def submit(ground: QueueGround, team: str, name: str, *, run_time: str = UNTIL_R
 
 
 def add_unmanaged_node(ground: QueueGround) -> str:
-    """A node of four GPUs without a kubelet, real or fake: what is placed on it stays Pending. Returns its name."""
+    """Create a node of four GPUs without a real or fake kubelet: pods placed on it stay Pending. Return its name."""
     name = f"node-{ground.suffix}-unmanaged"
     amounts = {"cpu": "96", "memory": "384Gi", "pods": "110", GPU_RESOURCE: "4"}
     labels = {"kubernetes.io/hostname": name, CAPACITY_TYPE_LABEL: "spot", KARPENTER_POOL_LABEL: "unmanaged", **_MACHINE}
@@ -72,7 +72,7 @@ def add_unmanaged_node(ground: QueueGround) -> str:
 
 
 def create_pod(ground: QueueGround, team: str, name: str, node: str | None, gpus: int) -> None:
-    """Creates a pod of a team that no queue knows of, on `node` or any; it is gone as soon as it is deleted."""
+    """Create a team's pod that no queue manages, on `node` or any. It is gone as soon as it is deleted."""
     amounts = {"cpu": "1", "memory": "1Gi", **({GPU_RESOURCE: str(gpus)} if gpus else {})}
     container = {
         "name": "main",
@@ -93,7 +93,7 @@ def create_pod(ground: QueueGround, team: str, name: str, node: str | None, gpus
 
 
 def wait_until_placed(ground: QueueGround, team: str, pod: str, phase: str) -> None:
-    """Returns once a pod has a node and is in `phase`."""
+    """Return once a pod has a node and is in `phase`."""
 
     def placed(pods: list[KubeObject]) -> bool:
         [found] = [each for each in pods if each["metadata"]["name"] == pod]

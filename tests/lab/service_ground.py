@@ -1,4 +1,4 @@
-"""Services and workers on a platform of queues: declared as `flexspot render` does, started, seen to serve. Not a test."""
+"""Services and workers on a platform of queues: declared as `flexspot render` does, started, observed while serving. Not a test."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ _EXIT_CODE = "pod-terminate.stage.kwok.x-k8s.io/exit-code"
 
 @contextmanager
 def service_platform(cluster: Cluster, register: Register, homes: int) -> Generator[QueueGround]:
-    """A team that owns all of a queued pool of Spot nodes and may use a pool on demand without a queue, four GPUs a node.
+    """Yield a team that owns a queued pool of Spot nodes and may use an on-demand pool without a queue, with four GPUs per node.
 
-    The nodes, one of the queued pool and two of the other, are each in a zone of its own. There are disks for so many `homes` of notebooks.
+    The nodes, one of the queued pool and two of the other, are each in a separate zone. There are disks for the homes of `homes` notebooks.
     """
     queued = ["training", "interactive", "best-effort"]
     pools = [
@@ -58,16 +58,16 @@ def service_platform(cluster: Cluster, register: Register, homes: int) -> Genera
 
 
 def put_into_zones(cluster: Cluster) -> None:
-    """Each node that was made by hand into a zone of its own.
+    """Put each node that was created by hand into a separate zone.
 
-    The scheduler spreads over what nodes say of themselves, and passes over those that say nothing.
+    The scheduler spreads pods by the labels of nodes, and ignores nodes without them.
     """
     for number, node in enumerate(cluster.list(NODE)):
         cluster.patch(NODE, node["metadata"]["name"], {"metadata": {"labels": {ZONE_LABEL: f"zone-{number}"}}})
 
 
 def declared(ground: QueueGround, kind: str, name: str, **fields: Any) -> list[KubeObject]:
-    """What a service is made of, applied; Jobs run until they are let go."""
+    """Apply the objects of a service and return them. Jobs run until they are released."""
     wanted = {"name": name, "team": ground.own("alpha"), "image": "registry.example.com/it:1", "cpu": "1", "memory": "1Gi", **fields}
     objects = objects_of(ground.plan, kind, wanted)
     for each in objects:
@@ -79,7 +79,10 @@ def declared(ground: QueueGround, kind: str, name: str, **fields: Any) -> list[K
 
 
 def declare_every_kind(ground: QueueGround) -> None:
-    """In the queue three workers and a notebook's session, which fill a node; without it a server of two replicas, a worker, a notebook."""
+    """Declare three workers and a notebook's session in the queue, which fill a node, and standing services without it.
+
+    These are a server of two replicas, a worker and a notebook.
+    """
     declared(ground, "queue-workers", "score", workload_class="best-effort", queue=WORK_QUEUE, workers=len(WORKERS))
     start_session(ground, "ann")
     declared(ground, "model-server", "ranker", workload_class="inference")
@@ -94,7 +97,7 @@ WORKERS = ("score-0", "score-1", "score-2")
 
 
 def start_session(ground: QueueGround, name: str) -> None:
-    """Declares a notebook of the queue and starts a session as `kubectl create job --from` does; told to end, Jupyter ends with 0."""
+    """Declare a notebook of the queue and start a session as `kubectl create job --from` does. On SIGTERM, Jupyter exits with 0."""
     *_, pattern = declared(ground, "notebook", name, workload_class="interactive", home_gib=1)
     held = pattern["spec"]["jobTemplate"]
     held["spec"]["template"]["metadata"]["annotations"][_EXIT_CODE] = "0"
@@ -103,13 +106,13 @@ def start_session(ground: QueueGround, name: str) -> None:
 
 
 def ready_pods(pods: list[KubeObject], name: str) -> list[KubeObject]:
-    """Those of the pods that are a service's and serve."""
+    """Return the pods that belong to a service and are ready."""
     own = [each for each in pods if each["metadata"]["labels"].get(NAME_LABEL) == name]
     return [each for each in running_pods(own) if condition(each, "Ready")]
 
 
 def wait_for_ready(ground: QueueGround, name: str, count: int, without: frozenset[str] = frozenset()) -> list[KubeObject]:
-    """The running pods of a service, as soon as they are so many and ready, and none of them is one of `without`."""
+    """Return the running pods of a service, as soon as there are `count`, all ready, and none of them is in `without`."""
 
     def found(pods: list[KubeObject]) -> tuple[list[KubeObject]] | None:
         own = [each for each in pods if each["metadata"]["labels"].get(NAME_LABEL) == name]
@@ -136,7 +139,7 @@ def replicas(ground: QueueGround, name: str) -> int:
 
 
 def pod_environment(cluster: Cluster, namespace: str, account: str, folder: Path) -> dict[str, str]:
-    """What a pod under a service account has of the API server: its address, and in `folder` its certificate authority and a token."""
+    """Return the environment of a pod under a service account: the API server's address, and in `folder` its authority and a token."""
     settings = kubernetes_client.Configuration()
     kubernetes_config.load_kube_config(str(cluster.kubeconfig), client_configuration=settings)
     settings.proxy = None

@@ -1,4 +1,4 @@
-"""The admission policies on a real API server: they refuse a team's wrong work in lint's words, and Kueue goes its way."""
+"""The admission policies on a real API server: they refuse a team's wrong work with lint's messages, and do not hinder Kueue."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ DIES = "job-dies-on-interruption"
 
 
 def fragile(job: KubeObject) -> KubeObject:
-    """The Job without what lets it survive an interruption."""
+    """Return the Job without the fields that let it survive an interruption."""
     del job["spec"]["podFailurePolicy"]
     job["spec"]["backoffLimit"] = 0
     return job
@@ -49,12 +49,12 @@ def test_a_teams_wrong_job_is_refused_in_the_words_that_lint_prints(cluster: Clu
         message, remedy = told.denied[DIES].split(". To fix it: ")
         assert f"{DIES} (FLX024): Job {ground.own('alpha')}/wrong: {message}\n  To fix it: {remedy}\n" in printed
 
-        # Accepted in writing, it is let through until its last day, by the API server's own clock.
+        # With a suppression, it is accepted until the suppression's last day, by the API server's own clock.
         for reason, taken in (("it resumes by hand; until=2999-12-31", True), ("it resumes by hand; until=2020-01-31", False), ("", False)):
             excused = fragile(ground.job("alpha", "excused", annotations={f"flexspot.dev/ignore-{DIES}": reason}))
             assert (asked.ask(excused).taken is not None) == taken, reason
 
-        # Nor does it become wrong: the number of retries is what the API server lets people change of a Job that is there.
+        # An update is not refused, either: the number of retries is the field of an existing Job that the API server lets users change.
         wrong["spec"]["backoffLimit"] = 3
         cluster.create(wrong)
         with pytest.raises(ApiException) as refused:
@@ -95,6 +95,6 @@ def test_what_was_there_before_the_policies_goes_on(cluster: Cluster, register: 
             assert DIES in asked.ask(fragile(ground.job("alpha", "new"))).denied
             ground.redeploy(register)
 
-            # Kueue writes a selector into it, starts it, and its pods are made.
+            # Kueue adds a selector to it and starts it, and its pods are created.
             ground.wait_for_running("alpha", "old")
             assert cluster.list(POD, ground.own("alpha"))

@@ -1,4 +1,4 @@
-"""What the API server lets CEL cost is enough for the largest objects: it judges them, where it would pass over a rule that costs more."""
+"""The API server's cost limit of CEL is enough for the largest objects: it judges them. It would ignore a rule that costs more."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ TEAM = "team-alpha"
 CHECKPOINT = "checkpoint-on-ephemeral-volume"
 
 CONTAINERS, VARIABLES, MOUNTS = 20, 100, 60
-"""Of a pod, of a container and of a container: the most that somebody sensible might send."""
+"""Numbers per pod, per container and per container: the largest sensible object."""
 
 
 def saving_pod(*, nested: bool) -> KubeObject:
-    """A pod in which each variable of each container says that checkpoints are written to a mount, all of which outlive it.
+    """Return a pod in which each variable of each container says that checkpoints are written to a mount. All mounts outlive it.
 
-    The mounts are beside one another, or each is below the one before.
+    The mounts are side by side, or each is below the one before.
     """
     paths = ["/data" + "/part" * (number if nested else 1) + f"-{number}" * (not nested) for number in range(MOUNTS)]
-    # A place that the last mount decides: all others are looked at before.
+    # A path that the last mount decides: all others are checked before.
     places = [f"{paths[-1 - number % 5]}/run-{number}" for number in range(VARIABLES)]
     each = {
         "image": "registry.example.com/team/trainer:1.2",
@@ -55,7 +55,7 @@ def saving_pod(*, nested: bool) -> KubeObject:
 
 
 def losing_pod(*, nested: bool) -> KubeObject:
-    """The same, but the last variable of the last container names the last mount, which ends with the pod."""
+    """Return the same, but the last variable of the last container names the last mount, which ends with the pod."""
     pod = saving_pod(nested=nested)
     pod["volumes"][-1] = {"name": f"volume-{MOUNTS - 1}", "emptyDir": {}}
     kept, lost = (mount["mountPath"] for mount in pod["containers"][0]["volumeMounts"][-2:])
@@ -77,9 +77,9 @@ def job(pod: KubeObject) -> KubeObject:
 
 @pytest.fixture
 def asked(cluster: Cluster) -> Iterator[Asked]:
-    """The shipped local stack's policies, those that guard a guarantee included."""
+    """Yield the shipped local stack's policies, including those that protect a guarantee."""
     with holding_those_of(as_shipped("local"), cluster, TEAM, guards=True) as found:
-        # Or no error of a policy would ever be seen: what fails by itself is passed over without a word.
+        # Otherwise no error of a policy would be visible: policies with errors are ignored silently.
         assert "apiserver_validating_admission_policy_check_total{" in found.metrics()
         yield found
 
@@ -96,7 +96,7 @@ def test_the_largest_jobs_are_judged_when_they_come_and_when_they_change(asked: 
         [said] = told_by_rules(lost, [])[CHECKPOINT]
         assert asked.ask(lost).denied == {CHECKPOINT: said}
 
-    # What changes is judged like what comes: both objects are looked at then.
+    # Updates are judged like creations, with both objects checked.
     large = asked.create(job(saving_pod(nested=False)))
     with pytest.raises(ApiException) as refused:
         asked.patch("batch/v1/Job", large["metadata"]["name"], {"spec": {"activeDeadlineSeconds": 10**9}}, TEAM)

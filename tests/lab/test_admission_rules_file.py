@@ -1,4 +1,4 @@
-"""One file of an organisation's rules, and one verdict: of lint, of the policy pack, and of a real API server that holds the policies."""
+"""One file of an organisation's rules, and one verdict: of lint, of the policy pack, and of a real API server with the policies."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ IMAGE, QUOTA, RANGE, MAXIMUM = "image-not-pinned", "quota-key-never-enforced", "
 IDLE = "gpu-container-without-limit"
 RULES: dict[str, Any] = {
     IMAGE: {"level": "mandatory", "locked": True, "moving-tags": ["blue"]},
-    # What tells that the policies are held is a wrong quota: its level stays.
+    # A wrong quota shows that the policies apply: its level does not change.
     RANGE: "advisory",
     IDLE: "disabled",
     MAXIMUM: {"most-gpus": 4},
@@ -36,7 +36,7 @@ RULES: dict[str, Any] = {
 
 
 def job(image: str, gpus: int = 1, annotations: dict[str, str] | None = None) -> KubeObject:
-    """A Job with GPUs, or one that waits on a GPU node for none."""
+    """Return a Job with GPUs, or one that waits on a GPU node and needs none."""
     container: dict[str, Any] = {"name": "work", "image": image, "resources": {"limits": {GPU_RESOURCE: str(gpus)}}}
     metadata = {"name": "job", "namespace": TEAM, "labels": {"kueue.x-k8s.io/queue-name": "default"}}
     if not gpus:
@@ -58,7 +58,7 @@ def limits(kind: str, name: str, spec: dict[str, Any]) -> KubeObject:
 ACCEPTED = {f"flexspot.dev/ignore-{IMAGE}": "we know"}
 UNCOUNTED = {"hard": {f"limits.{GPU_RESOURCE}": "1"}}
 CASES: dict[str, tuple[KubeObject, dict[str, str], dict[str, str]]] = {
-    # The object; what is said of it as shipped and by RULES: the rule, and whether it refuses or advises.
+    # The object; the findings about it as shipped and with RULES: the rule, and whether it refuses or advises.
     "a level is raised": (job("work:blue"), {}, {IMAGE: "mandatory"}),
     "a tag that moves no more": (job("work:latest"), {IMAGE: "advisory"}, {}),
     "without a tag": (job("work"), {IMAGE: "advisory"}, {IMAGE: "mandatory"}),
@@ -120,7 +120,7 @@ def test_lint_and_the_policy_pack_say_the_same_by_the_same_file(rules_file: Path
         found = [placed.finding.rule for placed in lint([str(manifest)], configuration).open]
         by_lint = {rule: str(configuration.level(rule)) for rule in found if rule in TRIED}
         kind = f"kubernetes:{each['apiVersion']}:{each['kind']}"
-        # By itself, and among all that a stack has.
+        # Alone, and among all resources of a stack.
         said = [*server.analyze(kind, "own", each), *((level, text) for level, _, text in server.analyze_stack([(kind, "own", each)]))]
         by_pack = {text.split(":")[0]: level for level, text in said if text.split(":")[0] in TRIED and "suppressed (" not in text}
 

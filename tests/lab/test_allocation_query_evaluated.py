@@ -1,4 +1,4 @@
-"""The question after allocations, evaluated by Prometheus' own engine: two containers are summed, and whoever tells twice counts once."""
+"""The query for allocations, evaluated by Prometheus' own engine: two containers are summed, and duplicate exporters count once."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def promtool(tools: Tools) -> Path:
 
 
 def requests(labels: str, scraped: str, container: str) -> list[str]:
-    """A pod of two containers, with 2 and 1 GPUs, as one scrape of one exporter shows it."""
+    """Return the series of a pod with two containers, with 2 and 1 GPUs, in one scrape of one exporter."""
     gpus = 'resource="nvidia_com_gpu"'
     return [
         *(

@@ -1,4 +1,4 @@
-"""`flexspot audit` on a real API server: a planted defect of each kind of object beside what is right, and a user who may not list all."""
+"""`flexspot audit` on a real API server: a planted defect of each kind of object next to correct ones, and a user with limited rights."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ PLANTED: dict[str, KubeObject] = {
     "work-in-missing-queue": job("lost", "nowhere-at-all"),
     "job-without-queue": job("past", ""),
 }
-"""By rule the object that breaks it."""
+"""By rule, the object that violates it."""
 
 WASTED = ("idle-gpu-nodes", "untainted-gpu-nodes", "on-demand-where-spot-would-do")
 
@@ -158,14 +158,14 @@ def test_every_planted_defect_is_found_and_nothing_that_is_right_is_accused(plan
     assert (code, missed) == (1, set())
     assert accused == []
     assert told["summary"]["complete"]
-    # Nothing is accused twice for one defect, nor for what was not planted.
+    # There is no second finding for one defect, and none for objects without one.
     expected = {(rule, each["metadata"]["name"]) for rule, each in PLANTED.items()}
     others = {(each["rule"], each["object"].rpartition("/")[2]) for each in told["findings"] if each["rule"] not in WASTED} - expected
     assert others <= ALSO, others - ALSO
 
 
 ALSO = {("toleration-without-selector", "on-dear")}
-"""What is wrong with planted objects beside what they are planted for."""
+"""Findings about planted objects in addition to the intended ones."""
 
 
 def test_a_user_who_may_not_list_everything_is_told_what_and_accuses_nobody_wrongly(planted: Cluster, tmp_path: Path) -> None:
@@ -200,5 +200,5 @@ def test_a_user_who_may_not_list_everything_is_told_what_and_accuses_nobody_wron
     assert not [each for each in lacking if each.endswith((".batch", ".apps", ".karpenter.sh"))]
     assert names_of(told, "gpu-pool-without-taint") == {"untainted"}
     assert names_of(told, "gpu-pool-without-limit") == {"unbounded"}
-    # What hangs on lists that it may not have is held against nobody.
+    # Findings that depend on lists it may not read are not reported.
     assert not {"work-in-missing-queue", "nodepool-references-missing-class", *WASTED} & {each["rule"] for each in told["findings"]}

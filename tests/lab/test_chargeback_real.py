@@ -1,4 +1,4 @@
-"""The chargeback report against the API server's own record: real Jobs on real queues, a real kube-state-metrics, a real Prometheus."""
+"""The chargeback report equals the API server's own record: real Jobs on real queues, real kube-state-metrics, real Prometheus."""
 
 from __future__ import annotations
 
@@ -41,18 +41,18 @@ SCRAPE_SECONDS = 2
 
 @pytest.fixture(scope="module")
 def lab(stack_lab: LabControlPlane) -> LabControlPlane:
-    """A lab that no other module uses: a report is of a whole cluster, and says what is missing when a pod's node is gone."""
+    """Return a lab that no other module uses: a report covers a whole cluster, and lists missing data when a pod's node is gone."""
     return stack_lab
 
 
 @pytest.fixture(scope="session")
 def monitoring(tools: Tools) -> Tools:
-    """With what monitors a lab; the first run on a machine builds it."""
+    """Return the tools that monitor a lab. The first run on a machine builds them."""
     return ensure_tools(tools.links, Silence(), wanted=(family_named(KUBE_STATE_METRICS), family_named(PROMETHEUS)))
 
 
 def report(url: str, start: int, end: int) -> dict[str, Any]:
-    """What `flexspot chargeback` says of a period, as data."""
+    """Return the report of `flexspot chargeback` for a period, as data."""
     period = [
         argument for name, at in (("--from", start), ("--to", end)) for argument in (name, datetime.fromtimestamp(at, UTC).isoformat())
     ]
@@ -77,11 +77,11 @@ def test_each_team_had_the_gpu_seconds_that_the_api_server_recorded(  # noqa: PL
         submit(ground, "alpha", "steady", gpus=4)
         submit(ground, "alpha", "borrower", gpus=4, workload_class="best-effort")
         ground.wait_for_running("alpha", "steady", "borrower")
-        # No kubelet starts it: its GPUs are taken all the same.
+        # No kubelet starts it, but it still occupies its GPUs.
         create_pod(ground, "gamma", "starting", add_unmanaged_node(ground), 3)
         wait_until_placed(ground, "gamma", "starting", "Pending")
         prometheus.wait_until_scraped(time.time() + 4 * SCRAPE_SECONDS)
-        # What the borrower has belongs to the others: it is preempted, and begins anew when they are done.
+        # The borrower's GPUs belong to the others: it is preempted, and starts again when they are done.
         submit(ground, "beta", "owner", gpus=2, run_time="14s")
         ground.wait_for_workload("alpha", "borrower", lambda each: condition(each, "Preempted"), "preempted")
         submit(ground, "gamma", "two", gpus=1, pods=2, run_time="12s")

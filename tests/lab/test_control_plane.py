@@ -1,4 +1,4 @@
-"""Starting, stopping and repairing labs: what goes right, and what is said when it does not."""
+"""Starting, stopping and repairing labs: the successes, and the error messages."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ MEMO = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "memo", "n
 
 @pytest.fixture
 def own(tmp_path: Path) -> Iterator[LabControlPlane]:
-    """A lab of the test's own, not started; whatever the test leaves running is ended."""
+    """Yield the test's own lab, not started. Parts that the test leaves running are stopped."""
     made = LabControlPlane(LabHome(tmp_path / ".lab", "own"))
     yield made
     end(running_parts(made.home).values(), 5)
@@ -86,7 +86,7 @@ for port in map(int, sys.argv[1:]):
 time.sleep(3)
 sys.exit("listen tcp: bind: address already in use")
 """
-"""Kueue on a busy machine: it is well for seconds before it finds that it cannot listen for the API server."""
+"""Kueue on a busy machine: it is healthy for seconds before it finds that it cannot listen for the API server."""
 
 
 def test_a_folder_of_another_version_is_named_with_both_versions(own: LabControlPlane, tools: Tools) -> None:
@@ -104,7 +104,7 @@ def test_a_folder_of_another_version_is_named_with_both_versions(own: LabControl
 def test_two_starts_at_once_make_one_lab_that_ends_whole_and_begins_again_with_its_objects(
     own: LabControlPlane, lab: LabControlPlane, tools: Tools, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In a folder of another version, which is set aside. Before the last start and in its middle others take the same port."""
+    """In a folder of another version, which is set aside. Before the last start and during it, other programs take the same port."""
     own.home.folder.mkdir(parents=True)
     own.home.state.write_text(json.dumps({"version": 0, "pids": {"etcd": 1}}))
 

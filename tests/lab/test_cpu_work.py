@@ -28,7 +28,7 @@ VCPU_OF_NODE = 8
 
 @pytest.fixture
 def ground(cluster: Cluster, register: Register) -> Iterator[QueueGround]:
-    """A node of four GPUs and one of eight vCPU without any. Alpha owns 8 vCPU, of which 2 are for launchers, beta 4."""
+    """Yield a node of four GPUs and one of eight vCPU without GPUs. Alpha owns 8 vCPU, of which 2 are for launchers, beta 4."""
     pool = {"name": "l4-spot", "machine": FOUR_L4, "capacity_type": "spot", "max_nodes": 1, "serves": ["training", "interactive"]}
     alpha = {"name": "alpha", "shares": {"l4-spot": 2}, "cpu_work": {"vcpu": 8, "memory_gib": 32}}
     beta = {"name": "beta", "shares": {"l4-spot": 2}, "cpu_work": {"vcpu": 4, "memory_gib": 16}}
@@ -39,7 +39,7 @@ def ground(cluster: Cluster, register: Register) -> Iterator[QueueGround]:
 
 
 def cpu_node(ground: QueueGround) -> KubeObject:
-    """A fake node as Karpenter's pool without GPUs makes them."""
+    """Return a fake node like those of Karpenter's pool without GPUs."""
     name = f"node-{ground.suffix}-cpu-{uuid4().hex[:6]}"
     amounts, fake = {"cpu": str(VCPU_OF_NODE), "memory": "64Gi", "pods": "110"}, {"kwok.x-k8s.io/node": "fake"}
     labels = {**fake, "kubernetes.io/hostname": name, KARPENTER_POOL_LABEL: OTHER_WORK}
@@ -48,7 +48,7 @@ def cpu_node(ground: QueueGround) -> KubeObject:
 
 
 def unschedulable(ground: QueueGround, team: str) -> int:
-    """How many pods of a team the scheduler has found no node for, as soon as there are any."""
+    """Return the number of a team's pods that fit on no node, as soon as there are any."""
 
     def look(pods: list[KubeObject]) -> int:
         said = [each for pod in pods for each in pod.get("status", {}).get("conditions") or [] if each["type"] == "PodScheduled"]
@@ -69,7 +69,7 @@ def test_work_without_gpus_runs_on_nodes_without_any_and_waits_when_they_are_ful
     assert pools_of(cluster, [pod]) == {OTHER_WORK}
     assert not [each for each in pod["spec"]["tolerations"] if each.get("key", "").startswith("nvidia.com")]
 
-    # Within quota, for which there is no node: 5 of 8 vCPU are taken. Nothing of it goes to the idle GPU node with its 96.
+    # Within quota, but without a node: 5 of 8 vCPU are used. Nothing of it goes to the idle GPU node with its 96.
     prepare(ground, "no-node", team="beta", cpu="4")
     ground.wait_for_workload("beta", "no-node", lambda each: condition(each, "Admitted"), "admitted")
     assert unschedulable(ground, "beta") == 1
@@ -85,13 +85,13 @@ def test_work_without_gpus_runs_on_nodes_without_any_and_waits_when_they_are_ful
 
 
 def flavors_of(workload: KubeObject) -> dict[str, dict[str, str]]:
-    """The flavors of each pod set of an admitted Workload, by resource."""
+    """Return the flavors of each pod set of an admitted Workload, by resource."""
     return {each["name"]: each["flavors"] for each in workload["status"]["admission"]["podSetAssignments"]}
 
 
 @pytest.mark.nightly(held_by="test_launchers_have_nodes_without_gpus_within_their_teams_part_and_go_beside_their_workers_beyond_it")
 def test_a_launcher_beside_workers_with_gpus_has_a_node_without_any(ground: QueueGround, cluster: Cluster) -> None:
-    """A set of jobs is one Workload of several pod sets; the lab has no JobSet, so it is written by hand, for Kueue alone."""
+    """A JobSet is one Workload of several pod sets. The lab has no JobSet, so the Workload is written by hand, only for Kueue."""
     worker = ground.job("alpha", "worker")["spec"]["template"]["spec"]
     launcher = without_gpus(ground.job("alpha", "launcher"))["spec"]["template"]["spec"]
     pods = (("launcher", 1, launcher), ("worker", 2, worker))
@@ -121,7 +121,7 @@ def test_a_launcher_beside_workers_with_gpus_has_a_node_without_any(ground: Queu
 def test_launchers_have_nodes_without_gpus_within_their_teams_part_and_go_beside_their_workers_beyond_it(
     ground: QueueGround, cluster: Cluster
 ) -> None:
-    """Where no policy holds it back, a Job without GPUs in the queue of GPUs is to Kueue what a launcher is. Alpha has 2 vCPU."""
+    """Unless a policy prevents it, a Job without GPUs in the GPU queue is like a launcher for Kueue. Alpha has 2 vCPU."""
     for name in ("first", "second"):
         cluster.create(without_gpus(ground.job("alpha", name)))
     assert pools_of(cluster, ground.wait_for_running("alpha", "first", "second")) == {OTHER_WORK}
@@ -130,13 +130,13 @@ def test_launchers_have_nodes_without_gpus_within_their_teams_part_and_go_beside
     pods = ground.wait_for_running("alpha", "first", "second", "third")
     assert pools_of(cluster, pods) == {OTHER_WORK, ground.own("l4-spot")}
 
-    # Beta's GPUs are there for beta all the same.
+    # Beta's GPUs are still available to beta.
     ground.submit("beta", "own", gpus=2)
     ground.wait_for_running("beta", "own")
 
 
 def without_gpus(job: KubeObject) -> KubeObject:
-    """A Job as somebody writes it who wants no GPU, and names no pools."""
+    """Return a Job as a user writes it who needs no GPU and names no pools."""
     spec = job["spec"]["template"]["spec"]
     amounts = {"cpu": "1", "memory": "1Gi"}
     spec["containers"][0]["resources"] = {"requests": amounts, "limits": amounts}

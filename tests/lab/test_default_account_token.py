@@ -1,6 +1,6 @@
-"""What a pod under Kubernetes' own service account `default` can do with its token in a team's namespace: what anybody can, nothing.
+"""The token of Kubernetes' own service account `default` in a team's namespace gives a pod no rights beyond those of every identity.
 
-Flexspot leaves that account as Kubernetes makes it. A pod that names no account gets its token mounted.
+Flexspot leaves that account as Kubernetes creates it. A pod that names no account gets its token mounted.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.lab
 
-# What the API server lets every identity ask about itself.
+# Requests about itself that the API server allows every identity.
 ABOUT_ITSELF = {"selfsubjectaccessreviews", "selfsubjectrulesreviews", "selfsubjectreviews"}
 
 
@@ -39,7 +39,7 @@ def test_it_has_no_right_that_not_everybody_has(namespace: str, cluster: Cluster
         assert {each.partition("/")[2].split()[0] for each in resources} == ABOUT_ITSELF
         assert {each.split()[1] for each in resources} == {"create"}
         assert resources == of_anybody
-        # With these, services outside of the cluster check tokens: keys to verify with, none to sign with.
+        # With these, services outside the cluster check tokens: the keys verify but cannot sign.
         assert {path.rstrip("*").rstrip("/") for path in paths - paths_of_anybody} <= {
             "/.well-known/openid-configuration",
             "/openid/v1/jwks",
@@ -50,7 +50,7 @@ def test_it_has_no_right_that_not_everybody_has(namespace: str, cluster: Cluster
 
 
 def has_token(made: KubeObject) -> bool:
-    """Whether the API server has given a pod a token of its service account, in a volume that its container mounts."""
+    """Return whether the API server has given a pod a token of its service account, in a volume that its container mounts."""
     projected = [each["name"] for each in made["spec"].get("volumes", []) if "serviceAccountToken" in str(each.get("projected"))]
     return any(mount["name"] in projected for mount in made["spec"]["containers"][0].get("volumeMounts", []))
 
@@ -64,7 +64,7 @@ TOKENS: tuple[tuple[dict[str, Any], tuple[str, bool]], ...] = (
 
 
 def test_which_pods_have_a_token_is_the_accounts_default_and_the_pods_own_choice(namespace: str, cluster: Cluster) -> None:
-    # A setting of the account never kept a token from whoever asked for it: that the token opens nothing does.
+    # A setting of the account never prevented a pod from requesting a token. The token is harmless because it gives no rights.
     for spec, expected in TOKENS:
         made = cluster.create(pod(namespace, **spec))
         assert (made["spec"]["serviceAccountName"], has_token(made)) == expected

@@ -33,14 +33,14 @@ RETRIES = 1
 
 
 def in_a_hurry(each: KubeObject) -> None:
-    """One retry after a second: the shipped three begin after a minute."""
+    """Set one retry after a second: the shipped three start after a minute."""
     if each["kind"] == "ProvisioningRequestConfig":
         each["spec"]["retryStrategy"] = {"backoffLimitCount": RETRIES, "backoffBaseSeconds": 1, "backoffMaxSeconds": 1}
 
 
 @contextmanager
 def queued_platform(cluster: Cluster, register: Register) -> Generator[QueueGround]:
-    """Four nodes of eight H100 that DWS gives to training, and a node of L4 on Spot for training and notebooks."""
+    """Yield four nodes of eight H100 that DWS gives to training, and a node of L4 on Spot for training and notebooks."""
     pools = [
         {"name": "h100-queued", "machine": "a3-highgpu-8g", "capacity_type": "queued", "max_nodes": 4, "serves": ["training"]},
         {"name": "l4-spot", "machine": "g2-standard-48", "capacity_type": "spot", "max_nodes": 1, "serves": ["training", "interactive"]},
@@ -54,13 +54,13 @@ def queued_platform(cluster: Cluster, register: Register) -> Generator[QueueGrou
 
 
 def submit(ground: QueueGround, outcomes: str, pods: int = 2) -> None:
-    """A training Job of whole H100 nodes, with what is to become of its requests."""
+    """Submit a training Job of whole H100 nodes, with the outcomes of its requests."""
     annotations = {JOB_ANNOTATION: outcomes, "provreq.kueue.x-k8s.io/maxRunDurationSeconds": "86400"}
     ground.submit("alpha", "gang", gpus=8, pods=pods, annotations=annotations)
 
 
 def wait_for_request(ground: QueueGround, attempt: int, outcome: str) -> KubeObject:
-    """The request of an attempt once it has a condition."""
+    """Return the request of an attempt once it has a condition."""
 
     def look(requests: list[KubeObject]) -> KubeObject | None:
         named = [each for each in requests if each["metadata"]["name"].endswith(f"-{attempt}")]
@@ -71,13 +71,13 @@ def wait_for_request(ground: QueueGround, attempt: int, outcome: str) -> KubeObj
 
 
 def tell(ground: QueueGround, request: KubeObject, outcome: Outcome) -> None:
-    """Changes what becomes of a request."""
+    """Change the outcome of a request."""
     change = {"metadata": {"annotations": {OUTCOME_ANNOTATION: outcome.value}}}
     ground.cluster.patch(PROVISIONING_REQUEST, request["metadata"]["name"], change, request["metadata"]["namespace"])
 
 
 def wait_for_gang(ground: QueueGround, pods: int) -> list[KubeObject]:
-    """The pods of the gang once all of them run."""
+    """Return the pods of the gang once all of them run."""
 
     def look(found: list[KubeObject]) -> list[KubeObject] | None:
         running = running_pods(found)
@@ -87,7 +87,7 @@ def wait_for_gang(ground: QueueGround, pods: int) -> list[KubeObject]:
 
 
 def the_check(workload: KubeObject) -> KubeObject:
-    """The state of a Workload's only admission check."""
+    """Return the state of a Workload's only admission check."""
     [check] = workload["status"]["admissionChecks"]
     return check
 
@@ -101,7 +101,7 @@ def wait_for_no_request(ground: QueueGround) -> None:
 
 
 def wait_until_given_up(ground: QueueGround, why: str) -> KubeObject:
-    """The gang's Workload once Kueue has deactivated it and said why; its Job is suspended then, and nothing of it is left."""
+    """Return the gang's Workload once Kueue has deactivated it with the reason. Its Job is suspended then, and nothing of it is left."""
 
     def given_up(workload: KubeObject) -> bool:
         evicted = condition(workload, "Evicted")
@@ -188,5 +188,5 @@ def test_capacity_that_is_revoked_under_a_running_job_suspends_it_with_the_reaso
 
         tell(ground, wait_for_request(ground, 1, "Provisioned"), Outcome.CAPACITY_REVOKED)
         wait_until_given_up(ground, "The run duration of the request has passed")
-        # Of a Job that ran, its own events say the same; one that never ran has nothing but its Workload to say it.
+        # The events of a Job that ran show the same. For one that never ran, only its Workload shows it.
         ground.wait_for_event("alpha", "gang", "The run duration of the request has passed")

@@ -1,6 +1,6 @@
-"""The pools of the EKS stack on real Kubernetes and Karpenter, with fake nodes: the same objects, but for the node class.
+"""The pools of the EKS stack on real Kubernetes and Karpenter, with fake nodes: the same objects, except the node class.
 
-What stands in for AWS: KWOK plays the nodes and what runs on them, and takes off the startup taints of storage drivers as these would.
+In place of AWS, KWOK simulates the nodes and their pods, and removes the startup taints of storage drivers as the drivers would.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def pools(stack_lab: LabControlPlane, stack: StackPlan, register: Register) -> I
 
 
 def job(plan: Plan, name: str) -> KubeObject:
-    """A Job of one T4, as Kueue lets it start: with the selector and the tolerations of the pool's flavor."""
+    """Return a Job of one T4, as Kueue starts it: with the selector and the tolerations of the pool's flavor."""
     [flavor] = [each for each in plan.flavors if each.pools == (POOL,)]
     made = gpu_job(name, "work", "")
     del made["metadata"]["labels"]
@@ -63,7 +63,7 @@ def job(plan: Plan, name: str) -> KubeObject:
     spec["tolerations"] = [
         {"key": taint.key, "operator": "Equal", "value": taint.value, "effect": taint.effect.value} for taint in flavor.tolerated
     ]
-    # A failure that is counted would end the Job: what is taken away by the cloud is none.
+    # A counted failure would end the Job: a node that the cloud takes away must not count.
     made["spec"]["backoffLimit"] = 0
     return made
 

@@ -1,7 +1,7 @@
-"""Pods that ask for EFA, on real Karpenter with fake nodes: they get a node with so many interfaces, and one that asks for huge pages none.
+"""Pods that request EFA, on real Karpenter with fake nodes. They get a node with enough interfaces, and none if they request huge pages.
 
-The KWOK provider offers the interfaces that Karpenter's own provider counts (flexspot/lab/parts.py). The device plugin, which says the
-same of a node that is there, and NCCL are not part of this.
+The KWOK provider offers the interfaces that Karpenter's own provider counts (flexspot/lab/parts.py). The device plugin, which reports the
+same of an existing node, and NCCL are not part of this.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def stack() -> StackPlan:
 
 @pytest.fixture
 def ground(stack_lab: LabControlPlane, stack: StackPlan, register: Register) -> Iterator[Cluster]:
-    """A lab with the pools and the namespace, account and class of the team."""
+    """Yield a lab with the pools and the namespace, account and class of the team."""
     priority: KubeObject = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "gpu-training"}, "value": 1}
     account: KubeObject = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "workloads", "namespace": "red"}}
     with pools_on(stack_lab, stack, register, "red") as cluster:
@@ -62,7 +62,7 @@ def ground(stack_lab: LabControlPlane, stack: StackPlan, register: Register) -> 
 
 
 def rendered(stack: StackPlan, name: str, **fields: Any) -> KubeObject:
-    """A gang's Job as Kueue lets it start, without the bucket that a lab does not have."""
+    """Return a gang's Job as Kueue starts it, without the bucket that a lab does not have."""
     written = {"name": name, "team": "red", "workload_class": "training", "image": "trainer:1", "pods": 2, "gpus": 8, **fields}
     [job] = objects_of(stack.plan, "checkpointed-job", written)
     spec = job["spec"]["template"]["spec"]
@@ -90,7 +90,7 @@ def test_each_pod_of_a_gang_gets_a_node_with_all_the_interfaces_it_asks_for(grou
 
 
 def test_for_a_pod_that_asks_for_huge_pages_karpenter_makes_no_node(ground: Cluster, stack: StackPlan) -> None:
-    """Which is why rendered pods ask for none, and tell libfabric so."""
+    """Therefore rendered pods request none, and disable them in libfabric."""
     job = rendered(stack, "pages", pods=1, fast_network=True)
     resources = job["spec"]["template"]["spec"]["containers"][0]["resources"]
     for amounts in resources.values():

@@ -1,4 +1,4 @@
-"""Objects made at random get one verdict from a stack's policies, evaluated by a real API server or without one, and from lint."""
+"""Random objects get the same verdict from a stack's policies, evaluated by a real API server or without one, and from lint."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ STOPPING = {rule.name for rule in all_rules() if rule.level is Level.MANDATORY}
 
 
 def evaluated(stack: str, objects: list[KubeObject], namespace_labels: dict[str, str]) -> list[tuple[KubeObject, Answer]]:
-    """What a stack's policies say of objects in a CEL evaluator that needs no API server."""
+    """Return the verdicts of a stack's policies on objects, from a CEL evaluator that needs no API server."""
     policies = admission_policies(facts_of(plan_of(stack)))
     answers: list[tuple[KubeObject, Answer]] = []
     for each in objects:
@@ -90,7 +90,7 @@ def test_a_made_object_gets_one_verdict_from_server_and_lint(stack: str, objects
     team = plan.teams[0].namespace
     answers: list[tuple[KubeObject, Answer]] = []
     refused_by_kubernetes: Counter[str] = Counter()
-    # What guards a guarantee is no rule of lint's, and what fills labels in would hide that they are missing.
+    # Lint has no rules for policies that protect a guarantee, and policies that add labels would hide that they are missing.
     with kinds_of_frameworks(cluster), holding_those_of(as_shipped(stack), cluster, team, guards=False) as asked:
         before = passed_over(asked)
         for namespace, seed in ((ELSEWHERE, SEEDS[stack]), (team, SEEDS[stack] + 100)):
@@ -102,20 +102,20 @@ def test_a_made_object_gets_one_verdict_from_server_and_lint(stack: str, objects
                     answers.append((answer.taken or each, answer))
         assert passed_over(asked) == before, "a policy ended in an error"
 
-    # A refusal does not say what the server would have filled in; what is refused is judged as it was sent.
+    # A refusal does not show what the server would have filled in, so a refused object is judged as it was sent.
     assert sum(refused_by_kubernetes.values()) < objects // 10, refused_by_kubernetes.most_common(12)
     assert len(compare(stack, answers, {team: {TEAM_LABEL: team}, ELSEWHERE: {}}, refusing=True)) >= 8
 
 
 def most_gpus(each: KubeObject, facts: dict[str, str]) -> int:
-    """How many GPUs a container may have: the stack's fact of the priority that all pods of a made object share."""
+    """Return the largest number of GPUs per container: the stack's fact of the priority that all pods of a generated object share."""
     named = {f"{MOST_GPUS}.{priority}" for priority in values_of(each, "priorityClassName")} & facts.keys()
     assert len(named) <= 1
     return int(facts[named.pop() if named else MOST_GPUS])
 
 
 def values_of(value: Any, field: str) -> Iterator[Any]:
-    """The values of a field, wherever it stands in an object."""
+    """Yield the values of a field, wherever it is in an object."""
     if isinstance(value, dict):
         if field in value:
             yield value[field]
@@ -129,9 +129,9 @@ def values_of(value: Any, field: str) -> Iterator[Any]:
 OPEN = re.compile(
     r"topology[.]|eks[.]amazonaws[.]com/|(node[.])?kubernetes[.]io/|cloud[.]google[.]com/machine-family|karpenter[.]k8s[.]aws/"
 )
-"""Labels that a cloud sets on nodes of its own accord: lint says nothing against a pool for them, and a cluster's facts name none.
+"""Labels that a cloud sets on nodes by itself. Lint accepts them in pools, and a cluster's facts do not contain them.
 
-So a cluster is not certain of what lint is. Of the rules that look at where pods run this is the one difference.
+So a cluster is uncertain where lint is certain. This is the only difference among the rules that check where pods run.
 """
 
 OF_PLACES = {"grace-exceeds-notice", "job-dies-on-interruption", "flex-job-over-seven-days"}
@@ -141,20 +141,23 @@ WRITTEN_OTHERWISE = re.compile(
     r"(?<=has a limit of )\S+|-node-pool(?=,)|(?<=spec[.]hard\[)[^]]+|(?<=counted as )\S+|(?<=To fix it: write )requests\S+"
     r"|(?<=by nodeSelector )[^)]+"
 )
-"""What differs in words where the verdict is one: lint shows the number that is meant and the server what is written, a pool of GKE's is to
-lint what Pulumi calls it, and of several entries of a mapping that are wrong each names another."""
+"""Parts of messages that differ for the same verdict.
+
+Lint shows the number in effect, and the server the written one. Lint names a GKE pool by its Pulumi name. Of several wrong entries of a
+mapping, each names another.
+"""
 
 
 def alike(said: str, by_rules: list[str]) -> bool:
-    """Whether one of the rule's own sentences is the server's."""
+    """Return whether one of the rule's own messages is the server's."""
     return WRITTEN_OTHERWISE.sub("", said) in {WRITTEN_OTHERWISE.sub("", each) for each in by_rules}
 
 
 def differences(answer: Answer, found: dict[str, list[str]], *, of_team: bool) -> set[str]:
-    """The rules of which server and lint do not say the same."""
+    """Return the rules on which server and lint disagree."""
     stopping = found.keys() & STOPPING
     if answer.denied:
-        # Of what a refusal could name it names the first.
+        # A refusal names only the first of its possible reasons.
         return answer.denied.keys() - stopping
     different = answer.warned.keys() ^ found.keys()
     different |= {rule for rule, said in answer.warned.items() if rule in found and not alike(said, found[rule])}
@@ -162,12 +165,12 @@ def differences(answer: Answer, found: dict[str, list[str]], *, of_team: bool) -
 
 
 def explained(each: KubeObject, different: set[str]) -> bool:
-    """Whether lint alone is certain of something that hangs on a label of the cloud's own."""
+    """Return whether only lint is certain, because of a label that the cloud sets by itself."""
     return different <= OF_PLACES and any(OPEN.match(key) for key in selecting(each))
 
 
 def selecting(each: KubeObject) -> Iterator[str]:
-    """The keys of labels by which pods select nodes."""
+    """Yield the keys of labels by which pods select nodes."""
     for selector in values_of(each, "nodeSelector"):
         yield from selector
     for expressions in values_of(each, "matchExpressions"):
@@ -175,9 +178,9 @@ def selecting(each: KubeObject) -> Iterator[str]:
 
 
 def compare(stack: str, answers: list[tuple[KubeObject, Answer]], labels: dict[str, dict[str, str]], *, refusing: bool) -> set[str]:
-    """Hold answers against what lint says of the same objects, and return the rules that these break.
+    """Compare answers with lint's findings about the same objects. Return the rules that these violate.
 
-    `refusing` says whether the answers refuse what stops in a team's namespace.
+    `refusing`: whether the answers refuse findings that stop an object in a team's namespace.
     """
     facts = dict(facts_of(plan_of(stack)))
     namespaces = [read_source(from_manifest(namespace_object({"metadata": {"namespace": name}}, own))) for name, own in labels.items()]

@@ -1,4 +1,4 @@
-"""Jobs that say how much memory their GPU needs, on real Kueue: they get GPUs that have it, or wait, and never the other ones."""
+"""Jobs that set the memory of their GPU, on real Kueue: they get GPUs with enough memory, or wait, and never get others."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MACHINES = {"large": "p4de.24xlarge", "small": "p4d.24xlarge"}
 
 
 def pools_of_job(ground: QueueGround, job: str) -> set[str | None]:
-    """The pools under the one running pod of a Job."""
+    """Return the pools of the one running pod of a Job."""
     return pools_of(ground.cluster, wait_for_pods(ground, job, 1))
 
 
@@ -39,7 +39,7 @@ def test_when_the_large_gpus_are_taken_a_job_that_needs_them_waits_although_smal
         assert pools_of_job(ground, "first") == large
 
         submit(ground, "checkpointed-job", "by-memory", gpus=8, gpu_memory_gb=80)
-        # Of the flavor that it may have, and of the other one, whose quota is free, that it may not.
+        # Of the flavor that it may use, and of the other one, whose quota is free, that it may not use.
         told = ground.wait_for_refusal("alpha", "by-memory", "insufficient unused quota")
         assert "doesn't match node affinity" in told
 

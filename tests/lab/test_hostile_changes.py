@@ -1,4 +1,7 @@
-"""What whoever may `edit` in a team's namespace can make of work that is there: a member with the role `submit` changes nothing of it."""
+"""Changes of existing work by users with the role `edit` in a team's namespace.
+
+A member with the role `submit` can change nothing of it.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ pytestmark = pytest.mark.lab
 
 @pytest.fixture
 def ground(cluster: Cluster, register: Register) -> Iterator[QueueGround]:
-    """Alpha has its two GPUs and has borrowed beta's; more of its work waits."""
+    """Yield a platform where alpha has its two GPUs and has borrowed beta's; more of its work waits."""
     with platform(cluster, register) as made:
         made.submit("alpha", "running", gpus=4)
         made.wait_for_running("alpha", "running")
@@ -59,7 +62,7 @@ CHANGES: dict[str, tuple[str, dict[str, Any], str]] = {
     ),
     "a finalizer": ("running", {"metadata": {"finalizers": ["acme.com/keep"]}}, "finalizer-of-ones-own"),
     "billed to others": ("waiting", {"metadata": {"labels": {"flexspot.dev/team": "beta"}}}, "billed-to-others"),
-    # The last: until Kueue has suspended it again, its template cannot be changed at all.
+    # Tried last: until Kueue has suspended it again, its template cannot be changed at all.
     "a start by hand": ("waiting", {"spec": {"suspend": False}}, "taken"),
 }
 
@@ -73,13 +76,13 @@ def test_no_change_of_work_takes_what_is_another_teams(ground: QueueGround, clus
     found = {title: outcome_of(editor.patch, JOB, name, change, namespace) for title, (name, change, _) in CHANGES.items()}
     assert found == {title: expected for title, (_, _, expected) in CHANGES.items()}
 
-    # What was taken is harmless: beta has all that is its own, and no more runs of alpha than its queue has admitted.
+    # Accepted changes are harmless: beta has its whole share, and alpha runs no more than its queue has admitted.
     for name in ("own-0", "own-1"):
         ground.submit("beta", name)
     ground.wait_for_running("beta", "own-0", "own-1")
 
     def started_as_admitted(jobs: list[KubeObject]) -> bool:
-        # The preempted work leaves alpha its own two GPUs, for which Kueue may admit what waited: it then runs as it should.
+        # The preempted work leaves alpha its own two GPUs, for which Kueue may admit waiting work: it then runs as it should.
         admitted = {name for name, each in ground.workloads("alpha").items() if condition(each, "Admitted")}
         return {each["metadata"]["name"] for each in jobs if not each["spec"].get("suspend")} <= admitted
 

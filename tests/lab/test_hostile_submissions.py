@@ -1,4 +1,4 @@
-"""A team's member who tries to get at another team's GPUs: each try of hostile_submissions.yaml, on a real API server with real Kueue."""
+"""A team member who tries to get another team's GPUs: each attempt of hostile_submissions.yaml, on a real API server with real Kueue."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ _POLICY = r"ValidatingAdmissionPolicy 'flexspot-guarantee[a-z-]*' with binding '
 _REFUSED = re.compile(rf"{_POLICY}: (?P<rule>[a-z-]+): .*To fix it: ")
 
 _REFUSERS = {"is forbidden: User": "forbidden", "exceeded quota": "quota", "kb.io": "kueue", "is invalid: ": "kubernetes"}
-"""Who else refuses, by what it says: the roles, Kueue's webhooks, the API server's own validation."""
+"""Other refusers, by their message: the roles, Kueue's webhooks, the API server's own validation."""
 
 
 @contextmanager
 def platform(cluster: Cluster, register: Register) -> Generator[QueueGround]:
-    """A node of four GPUs, two of each team, room for services, and the policies.
+    """Yield a node of four GPUs, two of each team, room for services, and the policies.
 
     One group has alpha's role `submit`, another Kubernetes' own `edit` there.
     """
@@ -65,7 +65,7 @@ def binding(namespace: str) -> KubeObject:
 
 
 def merged(base: Any, more: Any) -> Any:
-    """`more` merged into `base`: mappings by key, a null takes a key out, the rest is replaced."""
+    """Return `more` merged into `base`: mappings by key, null removes a key, other values replace."""
     if not isinstance(base, dict) or not isinstance(more, dict):
         return more
     found = {key: merged(base.get(key), value) for key, value in more.items()}
@@ -73,7 +73,7 @@ def merged(base: Any, more: Any) -> Any:
 
 
 def filled(written: Any, names: dict[str, str]) -> Any:
-    """What is written, with the names that begin with a dollar."""
+    """Return the text with the names that begin with a dollar filled in."""
     if isinstance(written, dict):
         return {key: filled(value, names) for key, value in written.items()}
     if isinstance(written, list):
@@ -82,7 +82,7 @@ def filled(written: Any, names: dict[str, str]) -> Any:
 
 
 def submission(ground: QueueGround, name: str, tried: dict[str, Any], names: dict[str, str]) -> KubeObject:
-    """The object of a try."""
+    """Return the object of an attempt."""
     tried, namespace = filled(tried, names), ground.own("alpha")
     if "manifest" in tried:
         return merged(tried["manifest"], {"metadata": {"namespace": namespace}})
@@ -92,7 +92,7 @@ def submission(ground: QueueGround, name: str, tried: dict[str, Any], names: dic
         job["metadata"]["labels"] = {QUEUE_LABEL: tried["queue"]} if tried["queue"] else {}
     for field in ("affinity", "tolerations", "nodeSelector") if tried.get("bare") else ():
         spec.pop(field, None)
-    # The Job's own list of tolerations stays, and what is tried comes beside it.
+    # The Job's own list of tolerations stays, and the attempt's are added.
     tolerations = [*spec.get("tolerations", []), *tried.get("pod", {}).get("tolerations", [])]
     if "container" in tried and "resources" in tried["container"]:
         spec["containers"][0].pop("resources")
@@ -118,12 +118,12 @@ def submission(ground: QueueGround, name: str, tried: dict[str, Any], names: dic
 
 
 def outcome(sender: Cluster, each: KubeObject) -> str:
-    """What came of creating it: the rule that refused it, who else did, or `taken`."""
+    """Return the outcome of creating it: the rule that refused it, another refuser, or `taken`."""
     return outcome_of(sender.create, each)
 
 
 def outcome_of(act: Callable[..., object], *arguments: Any, **named: Any) -> str:
-    """What came of a call to the API server."""
+    """Return the outcome of a call to the API server."""
     try:
         act(*arguments, **named)
     except ApiException as error:
@@ -157,7 +157,7 @@ def test_no_submission_of_a_member_keeps_another_team_from_its_share(ground: Que
             wanted[title] = "taken" if tried["outcome"] == "harmless" else tried["outcome"]
     assert {title: each for title, each in found.items() if each != wanted[title]} == {}
 
-    # What was taken is harmless: alpha's queue holds it, and beta gets all that is its own at once.
+    # Accepted work is harmless: alpha's queue contains it, and beta gets its whole share at once.
     ground.submit("beta", "own-0")
     ground.submit("beta", "own-1")
     ground.wait_for_running("beta", "own-0", "own-1")
@@ -170,7 +170,7 @@ def claim(namespace: str, name: str, **spec: Any) -> KubeObject:
 
 
 def test_people_of_a_team_delete_their_own_claims_and_who_runs_the_platform_deletes_its(ground: QueueGround, cluster: Cluster) -> None:
-    """As the claims of checkpoints and data sets: of a volume that is there, without a class."""
+    """The claims of checkpoints and data sets use an existing volume, without a class."""
     namespace, kind = ground.own("alpha"), "v1/PersistentVolumeClaim"
     cluster.create(claim(namespace, "checkpoints", storageClassName="", volumeName="checkpoints-of-alpha"))
 
@@ -188,7 +188,7 @@ def test_people_of_a_team_delete_their_own_claims_and_who_runs_the_platform_dele
 
 
 def test_deleted_work_takes_its_pods_with_it(ground: QueueGround, cluster: Cluster) -> None:
-    """Left behind, they would run on while Kueue gives their quota to others."""
+    """Left behind, they would continue to run while Kueue gives their quota to other teams."""
     ground.submit("alpha", "left")
     ground.wait_for_running("alpha", "left")
     member = Member(cluster.kubeconfig, MEMBERS)
@@ -203,7 +203,10 @@ def test_deleted_work_takes_its_pods_with_it(ground: QueueGround, cluster: Clust
 
 
 def test_work_keeps_a_deadline_and_gives_its_gpus_back_when_it_is_over(ground: QueueGround, cluster: Cluster) -> None:
-    """Members change no work; whoever may edit it may set the end sooner, and neither take it away nor move it beyond the class's limit."""
+    """Members cannot change work.
+
+    Users who may edit it can bring the end forward, but neither remove it nor move it beyond the class's limit.
+    """
     ground.submit("alpha", "ends")
     ground.wait_for_running("alpha", "ends")
     editor = Member(cluster.kubeconfig, DEPLOYERS)

@@ -22,7 +22,7 @@ pytestmark = [
 
 
 def test_pulumi_itself_takes_the_objects_over_by_their_ids_and_makes_none_of_them_anew(checkout_with_lab: OwnCheckout) -> None:
-    """Into the state of another stack, by the real engine and from the real API server; a preview has nothing of them to create."""
+    """Into the state of another stack, by the real engine and from the real API server. A preview then creates none of them."""
     checkout = checkout_with_lab
     deployed = checkout.flexspot("up", "-s", "local", "--yes")
     assert deployed.returncode == 0, deployed.stdout + deployed.stderr

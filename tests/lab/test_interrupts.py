@@ -18,7 +18,7 @@ class CutOffError(BaseException):
 
 @pytest.fixture(params=[signal.SIGINT, signal.SIGTERM])
 def interrupt(request: pytest.FixtureRequest) -> Iterator[signal.Signals]:
-    """A signal whose handler raises, as the command line's does."""
+    """Yield a signal whose handler raises, as the command line's does."""
 
     def cut_off(_number: int, _frame: object) -> None:
         raise CutOffError

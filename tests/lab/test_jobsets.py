@@ -1,4 +1,4 @@
-"""Rendered JobSets under their real controller and the real Kueue: they run, meet, survive interruptions, and begin anew after failures."""
+"""Rendered JobSets under their real controller and real Kueue: they run, meet, survive interruptions, and restart after failures."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from flexspot.lab.cluster import Cluster, KubeObject
     from flexspot.lab.control_plane import LabControlPlane
 
-# On one lab: Kueue may take two minutes to see the kind, on each.
+# On one lab: Kueue may need two minutes to see the kind, on each.
 pytestmark = [
     pytest.mark.lab,
     pytest.mark.xdist_group("jobsets"),
@@ -55,7 +55,7 @@ def ground(served: Cluster, register: Register) -> Iterator[QueueGround]:
 
 
 def wait_for_set(ground: QueueGround, look: Callable[[KubeObject], object], what: str) -> KubeObject:
-    """The JobSet of team alpha as soon as `look` sees something in it."""
+    """Return the JobSet of team alpha as soon as `look` returns a true value for it."""
 
     def found(sets: list[KubeObject]) -> KubeObject | None:
         return next((each for each in sets if look(each)), None)
@@ -68,7 +68,7 @@ def restarts(each: KubeObject) -> int:
 
 
 def finish(ground: QueueGround) -> None:
-    """Lets the pods finish their work, and returns once the JobSet has, too."""
+    """Let the pods finish their work. Return once the JobSet has finished, too."""
     release(ground.cluster, ground.own("alpha"))
     wait_for_set(ground, lambda each: condition(each, "Completed"), "completed")
 
@@ -172,5 +172,5 @@ def test_with_ray_the_end_of_the_first_pod_is_that_of_the_set(ground: QueueGroun
     [first] = [each for each in pods if each["metadata"]["annotations"]["batch.kubernetes.io/job-completion-index"] == "0"]
     end(ground, first, 0)
 
-    # The others are told to end by the Job, though each would go on.
+    # The Job ends the others, though each would continue.
     wait_for_set(ground, lambda each: condition(each, "Completed"), "completed")

@@ -1,6 +1,7 @@
-"""The stand-in Kubernetes provider on a control plane, where no recorded call shows what the official one (pulumi-kubernetes 4.34.2) does.
+"""The stand-in Kubernetes provider on a control plane, where no recorded call shows the official one's behaviour.
 
-Everything that was recorded is in test_recorded_calls.py; what needs no server, in test_kubernetes_provider_pure.py.
+The official one is pulumi-kubernetes 4.34.2. All recorded calls are in test_recorded_calls.py; tests that need no server are in
+test_kubernetes_provider_pure.py.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ def _annotated(each: KubeObject, **annotations: str) -> KubeObject:
 def test_connections_of_one_provider_have_their_own_settings_and_end_their_own_waits(
     lab: LabControlPlane, cluster: Cluster, namespace: str
 ) -> None:
-    """The engine cancels a provider of the program that it does not need any more, in the middle of the run."""
+    """During a run, the engine cancels a provider of the program that it does not need any more."""
     elsewhere = yaml.safe_load(lab.home.kubeconfig.read_text(encoding="utf-8"))
     elsewhere["clusters"][0]["cluster"]["server"] = "https://10.0.0.1:6443"
     unnamed = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
@@ -93,7 +94,7 @@ def test_a_proxy_of_the_environment_is_not_used(lab: LabControlPlane, namespace:
 def test_a_definition_is_made_with_its_objects_changed_whole_and_takes_them_with_it(
     driver: Driver, cluster: Cluster, namespace: str
 ) -> None:
-    """Definitions are updated by PUT, so that a property that is gone from the schema is gone. The SDK spells hyphens as underscores."""
+    """Definitions are updated by PUT, so that a property removed from the schema is gone. The SDK spells hyphens as underscores."""
     group = f"{namespace}.flexspot.dev"
     sketch = {"type": "object", "x_kubernetes_preserve_unknown_fields": True}
     schema: dict[str, Any] = {"type": "object", "properties": {"a": {"type": "string"}, "b": sketch}}
@@ -152,7 +153,7 @@ def test_a_preview_with_a_value_that_is_not_known_yet_is_its_inputs(driver: Driv
 
 
 def test_with_upsert_a_replacement_under_the_same_name_can_be_previewed(driver: Driver, namespace: str) -> None:
-    """The dry run is made under another name, as the old object is still there."""
+    """The dry run uses another name, as the old object still exists."""
     driver.configure(upsertExistingObjects="true")
 
     def job(**container: str) -> KubeObject:
@@ -165,7 +166,7 @@ def test_with_upsert_a_replacement_under_the_same_name_can_be_previewed(driver: 
 
 
 def test_an_ignored_field_stays_with_who_set_it(driver: Driver, cluster: Cluster, namespace: str) -> None:
-    """An ignored field of another manager is not sent, so that there is no conflict; one of its own is sent as it is."""
+    """An ignored field of another manager is not sent, so that there is no conflict. One of its own is sent unchanged."""
     made = driver.create(config_map(namespace, ours="1"))
     cluster.apply({**config_map(namespace), "data": {"theirs": "1"}})
     changed = driver.update(made, config_map(namespace, ours="2", theirs="2", new="1"), ignored=["data.theirs", "data.ours"])

@@ -1,6 +1,7 @@
-"""The stand-in Kubernetes provider where no recorded call shows what the official one (pulumi-kubernetes 4.34.2) does, without a server.
+"""The stand-in Kubernetes provider where no recorded call shows the official one's behaviour, without a server.
 
-Everything that was recorded is in test_recorded_calls.py; what needs an API server beside it, in test_kubernetes_provider.py.
+The official one is pulumi-kubernetes 4.34.2. All recorded calls are in test_recorded_calls.py; tests that need an API server are in
+test_kubernetes_provider.py.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
 
 class _Kinds:
-    """Kinds in namespaces, of which one has a schema: a ResourceQuota."""
+    """Namespaced kinds, of which one has a schema: a ResourceQuota."""
 
     def is_namespaced(self, api_version: str, kind: str) -> bool:
         del api_version, kind
@@ -67,7 +68,7 @@ def _kubeconfig(server: str) -> dict[str, Any]:
 
 @pytest.fixture
 def own(tmp_path: Path) -> Path:
-    """The kubeconfig of a lab."""
+    """Return the kubeconfig of a lab."""
     path = tmp_path / "kubeconfig"
     path.write_text(yaml.safe_dump(_kubeconfig(_OWN)))
     return path
@@ -104,7 +105,7 @@ def test_it_does_not_start_for_a_server_that_is_not_on_this_machine(own: Path) -
 
 
 def test_a_creation_whose_answer_was_lost_is_asked_for_again(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The API server is restarted between making the object and saying so."""
+    """The API server is restarted between creating the object and answering."""
     kinds = {"resources": [{"name": "configmaps", "kind": "ConfigMap", "namespaced": True}]}
     exists = {"reason": "AlreadyExists", "message": "exists"}
 
@@ -262,7 +263,7 @@ def test_what_is_no_quantity_is_refused(written: str) -> None:
 def test_a_canonical_quantity_stays_itself_and_means_the_same(written: str) -> None:
     spelt = canonical(written)
     assert canonical(spelt) == spelt
-    # What is smaller than the smallest unit of a spelling is rounded up.
+    # Values smaller than the smallest unit of a spelling are rounded up.
     assert 0 <= parse_quantity(spelt) - parse_quantity(written) < 1
 
 

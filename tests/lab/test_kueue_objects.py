@@ -1,4 +1,4 @@
-"""Kueue's objects of every shipped stack: the real API server and Kueue's webhooks take them as they are, and Kueue finds them active."""
+"""Kueue's objects of every shipped stack: the real API server and Kueue's webhooks accept them unchanged, and Kueue activates them."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ PLACED: dict[str, Any] = {
     ],
     "teams": [{"name": "placed", "cohort": "department", "weight": 3, "shares": {"h100": 1000, "l4": 0}, "lending_limits": {"h100": 0}}],
 }
-"""What no shipped stack has: a topology, and amounts that have a shorter way to be written."""
+"""Features that no shipped stack has: a topology, and amounts with a shorter spelling."""
 
 WIDE = pytest.mark.nightly(held_by="test_every_object_is_taken_as_it_is_and_becomes_active")
 
 
 def written_again(written: object, kept: Any) -> Any:
-    """Of what the server keeps, that which was written."""
+    """Return the part of the server's object that was written."""
     if isinstance(written, dict):
         fields: KubeObject = {**written}
         return {field: written_again(value, kept.get(field)) for field, value in fields.items()}
@@ -61,7 +61,7 @@ def test_every_object_is_taken_as_it_is_and_becomes_active(stack: str, cluster: 
             kind, name, namespace = f"{V1BETA2}/{each['kind']}", each["metadata"]["name"], each["metadata"].get("namespace")
             kept = cluster.get(kind, name, namespace)
             assert kept is not None
-            # A default that the server adds is no change; what it rewrites would be one in every later preview.
+            # A default that the server adds is no change. A rewritten value would be a change in every later preview.
             assert written_again(each["spec"], kept["spec"]) == each["spec"], f"{kind} {name}"
             if each["kind"] in {"AdmissionCheck", "LocalQueue"}:
                 cluster.wait_for(kind, partial(is_active, name), f"{kind} {name} to be active", namespace=namespace)

@@ -1,4 +1,4 @@
-"""Names, folders and remembered state of labs."""
+"""Names, folders and saved state of labs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ports of labs that start side by side, and whose program it is that listens on them."""
+"""Ports of labs that start at the same time, and the owners of ports in use."""
 
 from __future__ import annotations
 

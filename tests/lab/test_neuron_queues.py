@@ -1,4 +1,4 @@
-"""Work on AWS's own accelerators, on real Kueue and the real scheduler: counted by its own quota, beside GPUs, and not by theirs."""
+"""Work on AWS's own accelerators, on real Kueue and the real scheduler: with a separate quota from that of GPUs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NEURON = "aws.amazon.com/neuron"
 
 @pytest.fixture
 def ground(cluster: Cluster, register: Register) -> Iterator[QueueGround]:
-    """A node of four L4 and one of sixteen Trainium devices. Alpha owns two GPUs and eight devices, beta two GPUs and no device."""
+    """Yield a node of four L4 and one of sixteen Trainium devices. Alpha owns two GPUs and eight devices, beta two GPUs and no device."""
     pools = [
         {"name": "l4-spot", "machine": FOUR_L4, "capacity_type": "spot", "max_nodes": 1, "serves": ["training"]},
         {"name": "trn-spot", "machine": "trn1.32xlarge", "capacity_type": "spot", "max_nodes": 1, "serves": ["neuron"]},
@@ -41,7 +41,7 @@ def ground(cluster: Cluster, register: Register) -> Iterator[QueueGround]:
 
 
 def flavors_of(ground: QueueGround, job: str) -> dict[str, str]:
-    """The flavor of each resource of a Job, as soon as Kueue has admitted it."""
+    """Return the flavor of each resource of a Job, as soon as Kueue has admitted it."""
     workload = ground.wait_for_workload("alpha", job, lambda each: each.get("status", {}).get("admission"), "admitted")
     [assigned] = workload["status"]["admission"]["podSetAssignments"]
     return assigned["flavors"]
@@ -55,7 +55,7 @@ def test_a_neuron_job_is_admitted_within_its_own_quota_and_leaves_that_of_gpus_a
     assert set(flavors_of(ground, "tune").values()) == {ground.own("trn-spot")}
     assert pod["spec"]["containers"][0]["resources"]["limits"][NEURON] == "8"
 
-    # Its devices are used up, and the GPUs are not: one more device waits, a job of GPUs does not.
+    # Its devices are used up, but not the GPUs: a request for one more device waits, a GPU job does not.
     submit(ground, "queued-job", "more", workload_class="neuron", gpus=1)
     ground.wait_for_refusal("alpha", "more", f"{NEURON} in flavor {ground.own('trn-spot')}")
     submit(ground, "queued-job", "train", gpus=2)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from flexspot.lab.tools.build import Tools
 
-# The SDK warns of a function of its own when it is imported.
+# The SDK warns about one of its own functions when it is imported.
 pytestmark = pytest.mark.filterwarnings("ignore:gcp.storage.getTransferProjectServieAccount:DeprecationWarning")
 
 _BUCKET = "urn:pulumi:dev::trial::gcp:storage/bucket:Bucket::data"
@@ -122,7 +122,7 @@ def test_kubernetes_objects_are_named_and_their_secrets_marked() -> None:
 
 
 def test_what_is_refused_of_an_input_tells_no_secret() -> None:
-    """A refusal has the value in it, and goes to the terminal and into the logs of whoever runs previews."""
+    """A refusal contains the value, and is printed on the terminal and stored in logs of previews."""
     urn, inside = "urn:pulumi:dev::trial::aws:sqs/queue:Queue::work", "not a name: hunter2"
     with _stub("aws") as stub:
         for name, told in ((inside, True), (Secret(inside), False)):

@@ -1,4 +1,4 @@
-"""What is admitted and what is not: gangs, Jobs over quota, Jobs of other namespaces; and queues that are stopped."""
+"""Admission of gangs, Jobs over quota and Jobs of other namespaces; and stopped queues."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.lab
 
 @contextmanager
 def one_team(cluster: Cluster, register: Register, *others: str) -> Generator[QueueGround]:
-    """Four GPUs, all of the team alpha; `others` own none and may not borrow."""
+    """Yield a platform of four GPUs, all of the team alpha; `others` own none and may not borrow."""
     pool = {"name": "l4-spot", "machine": FOUR_L4, "capacity_type": "spot", "max_nodes": 1, "serves": ["training"]}
     teams: list[dict[str, Any]] = [{"name": "alpha", "shares": {"l4-spot": 4}}]
     teams += [{"name": each, "shares": {"l4-spot": 0}, "borrowing_limits": {"l4-spot": 0}} for each in others]
@@ -62,7 +62,7 @@ def test_a_gang_is_admitted_whole_or_not_at_all(cluster: Cluster, register: Regi
 
 def test_a_job_may_not_use_the_queue_of_another_team_from_its_own_namespace(cluster: Cluster, register: Register) -> None:
     with one_team(cluster, register, "beta") as ground:
-        # Beta may not even borrow; a LocalQueue of its own over alpha's ClusterQueue must not get around that.
+        # Beta may not even borrow. A LocalQueue that it creates for alpha's ClusterQueue must not circumvent that.
         cluster.apply(
             {
                 "apiVersion": "kueue.x-k8s.io/v1beta2",
@@ -74,7 +74,7 @@ def test_a_job_may_not_use_the_queue_of_another_team_from_its_own_namespace(clus
         intruder = ground.job("beta", "intruder")
         intruder["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] = "borrowed-name"
         cluster.create(intruder)
-        # Alpha's queue has a name of its own in no other namespace.
+        # Alpha's queue name exists in no other namespace.
         stranger = ground.job("beta", "stranger")
         stranger["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] = ground.own("alpha")
         cluster.create(stranger)

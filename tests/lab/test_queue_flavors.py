@@ -1,4 +1,4 @@
-"""Who moves a Job on to its next capacity: the queue when quota is used up, or the autoscaler, and never both."""
+"""A Job moves on to its next capacity either by the queue, when quota is used up, or by the autoscaler, and never by both."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_flavors_are_tried_in_the_classes_order_and_the_next_one_when_quota_is_u
 
 def test_a_job_that_moves_on_at_a_stock_out_has_one_flavor_whatever_capacity_it_gets(cluster: Cluster, register: Register) -> None:
     classes = {"training": {"capacity": ["spot", "on-demand"], "fallback": "stock-out"}}
-    # No Spot node can be had: only the on-demand pool's stands.
+    # There is no Spot node: only the node of the on-demand pool exists.
     nodes = {"l4-on-demand": 1}
     with queues_of(cluster, register, nodes, pools=[SPOT, ON_DEMAND], classes=classes, teams=[ALPHA]) as ground:
         [flavor] = [each.name for each in ground.plan.flavors]

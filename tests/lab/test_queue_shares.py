@@ -1,4 +1,4 @@
-"""Guaranteed shares, borrowing and reclaim, and who is preempted: the product's queues on real Kueue."""
+"""Guaranteed shares, borrowing, reclaim and preemption: the product's queues on real Kueue."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SHORTAGE = "insufficient unused quota"
 
 
 def preempted(ground: QueueGround, team: str) -> dict[str, str]:
-    """Why each of a team's Jobs was preempted, for those that were."""
+    """Return the reason of preemption of each preempted Job of a team."""
     return {job: found["reason"] for job, each in ground.workloads(team).items() if (found := condition(each, "Preempted"))}
 
 
@@ -34,7 +34,7 @@ def test_an_idle_share_is_borrowed_and_reclaimed_by_its_owner_and_the_borrower_t
             ground.submit("alpha", f"alpha-{number}")
         ground.wait_for_running("alpha", "alpha-0", "alpha-1", "alpha-2", "alpha-3")
 
-        # Both of the owner's Jobs are of lower priority than the borrower's: a guaranteed share does not depend on priority.
+        # Both of the owner's Jobs have a lower priority than the borrower's: a guaranteed share does not depend on priority.
         ground.submit("beta", "beta-0", "interactive")
         ground.submit("beta", "beta-1", "interactive")
         ground.wait_for_running("beta", "beta-0", "beta-1")
@@ -69,7 +69,7 @@ def test_a_share_in_use_is_taken_by_nobody_whatever_the_priority(cluster: Cluste
 
 @contextmanager
 def two_of_four_nodes(cluster: Cluster, register: Register, policy: str = "") -> Generator[QueueGround]:
-    """A pool of four nodes with a GPU each, of which two are there; two of each team. `policy` is another one than the plan's."""
+    """Yield a pool of four nodes with a GPU each, of which two exist; two for each team. `policy` replaces the plan's."""
 
     def adapt(each: KubeObject) -> None:
         if each["kind"] == "PriorityClass" and policy:
@@ -82,7 +82,7 @@ def two_of_four_nodes(cluster: Cluster, register: Register, policy: str = "") ->
 
 
 def told_by_scheduler(ground: QueueGround, job: str) -> str:
-    """What the scheduler says of a Job's first pod once it has found no node for it."""
+    """Return the scheduler's message about a Job's first pod once it fits on no node."""
 
     def look(pods: list[KubeObject]) -> str:
         of_job = [pod for pod in pods if pod["metadata"]["labels"].get("job-name") == job]
@@ -109,7 +109,7 @@ def test_admitted_work_waits_for_its_node_and_takes_none_from_anothers_share(clu
 
 @pytest.mark.nightly(held_by="test_admitted_work_waits_for_its_node_and_takes_none_from_anothers_share")
 def test_with_the_courses_policy_the_scheduler_takes_a_node_from_anothers_share(cluster: Cluster, register: Register) -> None:
-    """Why pods of queued classes preempt none: Kueue sees nothing of it."""
+    """This is why pods of queued classes never preempt: Kueue does not notice it."""
     with two_of_four_nodes(cluster, register, "PreemptLowerPriority") as ground:
         ground.submit("beta", "notebook-0", "interactive")
         ground.submit("beta", "notebook-1", "interactive")
@@ -143,7 +143,7 @@ def test_within_a_queue_higher_priority_preempts_lower_and_equal_waits(cluster: 
 
 def test_across_the_cohort_the_lowest_priority_of_the_borrower_goes_first(cluster: Cluster, register: Register) -> None:
     with two_teams(cluster, register) as ground:
-        # The notebook is submitted first: what chooses it is its priority, not its age.
+        # The notebook is submitted first: it is chosen for its priority, not its age.
         ground.submit("alpha", "notebook", "interactive")
         ground.wait_for_running("alpha", "notebook")
         for number in range(3):

@@ -1,6 +1,6 @@
-"""Days of random work with a hostile member: after each step nobody who asks for a share waits longer than the page on the guarantee says.
+"""Days of random work with a hostile member. After each step no team waits longer for its share than the page on the guarantee states.
 
-A day is a seed. Who submits, finishes and takes back is drawn; what the member of team alpha tries is drawn from hostile_submissions.yaml.
+A day is a seed. Submissions, endings and reclaims are random; the attempts of the member of team alpha are from hostile_submissions.yaml.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ pytestmark = [
 
 DAYS, STEPS = (1, 2, 3, 4, 5, 6), 24
 RECLAIM_SECONDS = 60
-"""docs/guides/guarantee.md: within this time a team has what is its own."""
+"""docs/guides/guarantee.md: within this time a team has its share."""
 
 SHARES = {"alpha": 2, "beta": 2, "gamma": 0}
 CLASSES = ("training", "interactive")
 
 
 def gpus(workload: KubeObject) -> int:
-    """What a Workload asks for at once."""
+    """Return the GPUs that a Workload requests at once."""
     each = workload["spec"]["podSets"]
     return sum(
         int(podset["count"]) * int(container.get("resources", {}).get("requests", {}).get(GPU_RESOURCE, 0))
@@ -68,13 +68,13 @@ def of_team(ground: QueueGround, team: str, workloads: list[KubeObject]) -> list
 
 
 def stands_still(workload: KubeObject) -> bool:
-    """Whether it has quota and does not run."""
+    """Return whether it has quota and does not run."""
     ready = condition_of(workload, "PodsReady")
     return holds(workload) and (ready is None or ready["status"] != "True")
 
 
 def kept_from_their_own(ground: QueueGround, workloads: list[KubeObject]) -> list[str]:
-    """Work that waits, or has quota and does not run, although with it its team would have no more than its share."""
+    """Return work that waits, or has quota and does not run, although its team would stay within its share with it."""
     evicted = [each for each in workloads if holds(each) and condition(each, "Evicted")]
     found = [f"{each['metadata']['name']} is stopped and holds its quota" for each in evicted]
     for team, share in SHARES.items():
@@ -90,7 +90,7 @@ def kept_from_their_own(ground: QueueGround, workloads: list[KubeObject]) -> lis
 
 @dataclass
 class Day:
-    """One day: what was done, and which Jobs each team still has."""
+    """One day: the actions so far, and the Jobs that each team still has."""
 
     ground: QueueGround
     member: Member
@@ -106,13 +106,13 @@ class Day:
         team, workload_class = self.drawn.choice(list(SHARES)), self.drawn.choice(CLASSES)
         name, asked = f"job-{len(self.done)}", self.drawn.choice((1, 2))
         self.ground.submit(team, name, workload_class, gpus=asked)
-        # Before Kueue has seen it, it waits for nothing.
+        # Before Kueue has seen it, it does not wait.
         self.ground.wait_for_workload(team, name, lambda each: each, "there")
         self.jobs[team].append(name)
         return f"{team} submits {name}: {workload_class}, {asked} GPUs"
 
     def finishes(self) -> str:
-        """Whoever is preempted while its Job ends is Complete all the same: see test_stopped_at_its_end.py."""
+        """A Job that is preempted while it ends is Complete anyway: see test_stopped_at_its_end.py."""
         team = self.drawn.choice(list(SHARES))
         release(self.ground.cluster, self.ground.own(team))
         return f"what runs of {team} finishes"
@@ -133,8 +133,8 @@ class Day:
 
 
 def wait_for_none_kept(day: Day) -> None:
-    """Returns once nobody waits for what is its own."""
-    what = "\n  ".join(["nobody to wait after:", *day.done])
+    """Return once no team waits for its own share."""
+    what = "\n  ".join(["no team to wait after:", *day.done])
     look = partial(kept_from_their_own, day.ground)
     try:
         day.ground.cluster.wait_for(WORKLOAD, lambda workloads: not look(workloads), what, timeout_seconds=RECLAIM_SECONDS)

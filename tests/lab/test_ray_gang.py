@@ -1,4 +1,4 @@
-"""A rendered job of `launcher: ray`: with the program of its first pod the job is done, and an interruption is a failure of none."""
+"""A rendered job of `launcher: ray`. The job is done when the program of its first pod is, and an interruption is no failure of any pod."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def ground(cluster: Cluster, register: Register) -> Iterator[QueueGround]:
 
 
 def begun(ground: QueueGround, *, instead_of: tuple[str, ...] = ()) -> list[KubeObject]:
-    """Its pods, the first one first, as soon as all run."""
+    """Return its pods, the first one first, as soon as all run."""
     pods = wait_for_pods(ground, JOB, PODS, instead_of=instead_of)
     return sorted(pods, key=lambda each: int(each["metadata"]["annotations"]["batch.kubernetes.io/job-completion-index"]))
 
@@ -39,7 +39,7 @@ def test_the_end_of_the_program_is_that_of_the_job_though_a_pod_was_lost_at_that
     submit(ground, "checkpointed-job", JOB, pods=PODS, launcher="ray", command=["python", "main.py"])
     first, second, third = begun(ground)
 
-    # An interruption before: all end with 143, and all are made anew.
+    # An earlier interruption: all end with 143, and all are created again.
     for each in (first, second, third):
         end(ground, each, UNDER_THE_LAUNCHER)
     let_back_off_pass(ground, JOB)

@@ -1,4 +1,4 @@
-"""What an offline preview refuses of a cloud's resource: what the provider's own validation would, and nothing that it may take."""
+"""Inputs of cloud resources that an offline preview refuses: those that the provider's own validation rejects, and no others."""
 
 from __future__ import annotations
 
@@ -119,7 +119,10 @@ NEED_MORE = {
     "versioning_configuration.status cannot go from Enabled or Suspended to Disabled",
     "storage_capacity: a smaller one replaces the file system, and any other one of SCRATCH_1",
 }
-"""Rules of whole plans that refuse nothing, or that need to know what is there: see flexspot.lab.providers.cloud_rules.rule_differences."""
+"""Rules of whole plans that refuse nothing, or that need the existing resource.
+
+See flexspot.lab.providers.cloud_rules.rule_differences.
+"""
 
 
 def test_every_rule_of_whole_plans_in_the_files_is_applied_or_refuses_nothing_of_one_resource() -> None:

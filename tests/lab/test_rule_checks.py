@@ -94,7 +94,7 @@ def test_arguments_that_exclude_each_other_conflict_once_both_are_known() -> Non
 
 
 def test_a_false_that_is_written_down_conflicts_as_well() -> None:
-    """The provider looks at what is set, not at what it says: enable_autopilot = false beside node_config (pulumi-gcp issue 2881)."""
+    """The provider checks whether an argument is set, not its value: enable_autopilot = false with node_config (pulumi-gcp issue 2881)."""
     found = rules(pool={"type": "string", "conflicts_with": ["autopilot"]}, autopilot={"type": "bool"})
 
     assert problems(found, pool="a", autopilot=False) == ["pool conflicts with autopilot"]

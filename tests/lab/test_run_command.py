@@ -43,7 +43,7 @@ SCRIPT = 'print("hello from the script")\n'
 
 @pytest.fixture
 def ground(cluster: Cluster, register: Register) -> Iterator[QueueGround]:
-    """Four GPUs of team alpha on one node, and the platform's policies."""
+    """Yield four GPUs of team alpha on one node, and the platform's policies."""
     pool = {"name": "l4-spot", "machine": FOUR_L4, "capacity_type": "spot", "max_nodes": 1, "serves": ["training"]}
     alpha = {"name": "alpha", "shares": {"l4-spot": 4}, "submitters": [MEMBERS], "viewers": [VIEWERS]}
     with (
@@ -54,7 +54,7 @@ def ground(cluster: Cluster, register: Register) -> Iterator[QueueGround]:
 
 
 def kubeconfig(lab: LabControlPlane, folder: Path, group: str, namespace: str) -> str:
-    """The path of a kubeconfig of a person in a group: a certificate of the lab's authority, as a cluster of one's own gives them."""
+    """Return the path of a kubeconfig of a user in a group: a certificate of the lab's authority, like those of a self-managed cluster."""
     certificates = lab.home.certificates
     authority = x509.load_pem_x509_certificate((certificates / "ca.crt").read_bytes())
     signer = serialization.load_pem_private_key((certificates / "ca.key").read_bytes(), None)
@@ -129,7 +129,7 @@ def test_a_script_becomes_a_queued_job_that_is_followed_to_its_end(
     assert sent["data"] == {"train.py": SCRIPT}
     assert [each["uid"] for each in sent["metadata"]["ownerReferences"]] == [job["metadata"]["uid"]], "it goes with its job"
 
-    # The same again: the ended job makes room, under its name, by which it resumes.
+    # The same again: the ended job is deleted, and the new one resumes under its name.
     code, shown = flexspot("run", *member, *SMALL, "--no-follow", str(script))
     assert code == 0
     assert "train of an earlier run is gone; its checkpoints are there." in shown
@@ -148,7 +148,7 @@ def test_a_job_that_waits_says_why_and_is_stopped_with_all_that_is_its(
     flexspot("run", *member, *SMALL, "--no-follow", "--gpus", "4", "--name", "large", str(script))
     ground.wait_for_refusal("alpha", "large", "insufficient unused quota")
 
-    # The Job's own count of its pods comes a moment after they run.
+    # The Job's own count of its pods is updated a moment after they run.
     cluster.wait_for(JOB, lambda jobs: any(each.get("status", {}).get("ready") for each in jobs), "its pod counted", namespace=namespace)
     found = listed(member)
     assert (found["first"]["state"], found["first"]["pods"], found["first"]["gpus"]) == ("running", 1, 1)
@@ -170,7 +170,7 @@ def test_a_job_that_waits_says_why_and_is_stopped_with_all_that_is_its(
     with pytest.raises(ExplainedError, match="there is no job large in namespace"):
         flexspot("jobs", "logs", "large", *member)
 
-    # It returns when the pods are gone as well: until then a job of the same name would write into their checkpoints.
+    # It returns only when the pods are gone, too: until then a job with the same name would write into their checkpoints.
     code, _ = flexspot("jobs", "stop", "first", *member)
     assert code == 0
     assert cluster.list(POD, namespace) == []

@@ -1,6 +1,6 @@
-"""A cloud without machines for a pool: queued work goes on to the team's next pool, and the guarantee holds all the same.
+"""A cloud without machines for a pool: queued work moves on to the team's next pool, and the guarantee still applies.
 
-The pod of StockOutWatch is a process here, with the rights of its own service account; Karpenter's word is written as Karpenter writes it.
+The pod of StockOutWatch is a process here, with the rights of its own service account. Karpenter's event is written as Karpenter does.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ BETA = {"name": "beta", "shares": {"l4-spot": 0}}
 
 @pytest.fixture
 def ground(cluster: Cluster, register: Register) -> Iterator[QueueGround]:
-    """A node of the on-demand pool. Of Spot there is none, and quota for one."""
+    """Yield a node of the on-demand pool. There is no Spot node, but quota for one."""
     with queues_of(cluster, register, {"l4-on-demand": 1}, pools=[SPOT, ON_DEMAND], classes=BY_QUOTA, teams=[ALPHA, BETA]) as made:
         yield made
 
 
 @pytest.fixture
 def environment(cluster: Cluster, register: Register, ground: QueueGround, tmp_path: Path) -> Iterator[dict[str, str]]:
-    """What the watch's pod would have: the API server's address, and the token of its account, which may do what its role says."""
+    """Yield the environment of the watch's pod: the API server's address, and the token of its account with its role's rights."""
     namespace = f"queueing-{uuid4().hex[:6]}"
     made = register(lambda: StockOutWatch("watch", {"namespace": namespace, "labels": {}, "cohort": ground.own("acme")}))
     objects = [each for token, _, each in made.resources if any(kind in token for kind in ("Account", "ClusterRole", "Cohort"))]
@@ -64,7 +64,7 @@ def environment(cluster: Cluster, register: Register, ground: QueueGround, tmp_p
 
 @contextmanager
 def karpenter_finds_none(ground: QueueGround, pool: str) -> Generator[None]:
-    """The event of a NodeClaim of a pool for which the cloud had no machine."""
+    """Create the event of a NodeClaim of a pool for which the cloud had no machine."""
     claim = f"{ground.own(pool)}-{uuid4().hex[:5]}"
     told = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     ground.cluster.create(
@@ -115,7 +115,7 @@ def test_after_a_failed_wait_a_job_goes_on_to_the_next_flavor_and_later_ones_at_
             ground.wait_for_workload("alpha", each, lambda seen: condition(seen, "PodsReady"), "runs, and changes no more")
         ground.submit("alpha", "too-many", gpus=1)
         said = ground.wait_for_refusal("alpha", "too-many", "flexspot.dev/stock-out")
-        assert spot in said, "who waits is told why"
+        assert spot in said, "a waiting user sees the reason"
 
     assert look(environment) == [f"flavor {spot}: open again"]
     assert look(environment) == [f"flavor {spot}: what waits is looked at again"]
@@ -137,7 +137,7 @@ def test_a_flavor_with_borrowed_gpus_at_work_stays_open_so_that_their_owner_gets
     with karpenter_finds_none(ground, "l4-spot"):
         look(environment)
         assert not closed(ground, "l4-spot")
-        # Where it can, a queue goes on before it takes something back.
+        # Where possible, a queue moves on before it reclaims.
         ground.submit("alpha", "elsewhere", gpus=4)
         assert ground.wait_for_flavors("alpha", "elsewhere") == {ground.own("l4-on-demand")}
         ground.submit("alpha", "owner", gpus=4)

@@ -1,7 +1,8 @@
-"""A Job that Kueue preempts between the end of its last pod and its own: what Kueue 0.19 makes of it, and what the guarantee does about it.
+"""A Job that Kueue preempts between the end of its last pod and its own end: Kueue 0.19's reaction, and that of the guarantee.
 
-That moment is a part of a second. Here a pod that cannot go makes it long: Kubernetes writes the end of a Job when all its pods are gone.
-Before it is another, up to a second long: the pod has ended, and Kubernetes, which counts once a second, has not seen it.
+This moment is less than a second. Here a pod that cannot be deleted makes it long: Kubernetes records the end of a Job when all its pods
+are gone. There is another moment before, up to a second long: the pod has ended, and Kubernetes, which counts once a second, has not seen
+it.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ BY_ONE_POD = {"completionMode": "Indexed", "successPolicy": {"rules": [{"succeed
 
 @pytest.fixture
 def ground(cluster: Cluster, register: Register) -> Iterator[QueueGround]:
-    """Two teams that own four GPUs each; one node of four with a kubelet, and one without."""
+    """Yield two teams that own four GPUs each; one node of four with a kubelet, and one without."""
     with spot_platform(cluster, register, nodes=1, endings_kept=False) as made:
         pool = next(each for each in made.plan.pools if each.name == made.own("l4-spot"))
         silent = pool_node(pool, f"silent-{made.suffix}")
@@ -52,9 +53,9 @@ def ground(cluster: Cluster, register: Register) -> Iterator[QueueGround]:
 
 @contextmanager
 def ending_job(ground: QueueGround) -> Generator[None]:
-    """Alpha has borrowed all eight GPUs for a Job that one pod has ended, while the other, on the node without a kubelet, cannot go.
+    """Create a Job of alpha on all eight GPUs, half of them borrowed: one pod has ended, the other cannot be deleted.
 
-    Leaving, it goes.
+    The other pod is on the node without a kubelet. It is deleted on exit.
     """
     namespace = ground.own("alpha")
     job = ground.job("alpha", "borrower", "best-effort", pods=2, gpus=4)
@@ -76,7 +77,10 @@ def ending_job(ground: QueueGround) -> Generator[None]:
 
 
 def wait_for_preemption(ground: QueueGround) -> None:
-    """What of the Job is still counted, half of it, is asked for by beta's work and by work of alpha's that is worth more."""
+    """Request the half of the Job's GPUs that still counts, by work of beta and by work of alpha with a higher priority.
+
+    Return once the Job is preempted.
+    """
     ground.submit("beta", "owner", gpus=4)
     ground.submit("alpha", "urgent", gpus=4)
     ground.wait_for_workload("alpha", "borrower", lambda each: condition(each, "Preempted"), "preempted")
@@ -84,7 +88,7 @@ def wait_for_preemption(ground: QueueGround) -> None:
 
 @pytest.mark.nightly(held_by="test_with_the_guarantee_it_ends_first_and_its_gpus_are_others")
 def test_kueue_alone_suspends_such_a_job_which_can_end_no_more_and_keeps_its_quota(ground: QueueGround) -> None:
-    """When this fails, Kueue or Kubernetes has fixed it: flexspot-guarantee-ending has no more use."""
+    """When this fails, Kueue or Kubernetes has fixed it: flexspot-guarantee-ending is no longer needed."""
     with ending_job(ground):
         wait_for_preemption(ground)
         stopped = wait_for_job(
@@ -112,7 +116,7 @@ def test_with_the_guarantee_it_ends_first_and_its_gpus_are_others(ground: QueueG
 
 @pytest.mark.nightly(held_by="test_nobody_takes_the_start_time_of_a_job_before_kubernetes_has_counted_its_ended_pods")
 def test_with_the_guarantee_a_job_ends_that_is_stopped_before_its_ended_pod_is_counted(cluster: Cluster, register: Register) -> None:
-    """Without it about one of four keeps its GPUs for ever, with SuccessCriteriaMet and without the start time that Complete needs."""
+    """Without it about one of four keeps its GPUs forever, with SuccessCriteriaMet and without the start time that Complete needs."""
     with (
         spot_platform(cluster, register, nodes=1, endings_kept=False) as ground,
         holding(cluster, admission_objects(ground.plan, register), ground.own("alpha")),

@@ -1,4 +1,4 @@
-"""What a team's namespace refuses, in the words of a real API server: quotas, limits, Pod Security."""
+"""Refusals in a team's namespace, with the messages of a real API server: quotas, limits, Pod Security."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CLASSES: list[PriorityArgs] = [
 
 @pytest.fixture
 def namespace(cluster: Cluster, register: Register) -> Iterator[str]:
-    """A team of two GPUs, one of them for services, at most one Job, and containers of four CPUs."""
+    """Yield a team of two GPUs, one of them for services, at most one Job, and containers of four CPUs."""
     with team_on(cluster, register, CLASSES, unqueued={"gpus": 1, "priority_classes": [SERVICES]}) as name:
         yield name
 
@@ -63,7 +63,7 @@ def test_services_are_counted_by_a_quota_of_their_own_and_do_not_take_the_gpus_o
     assert used(cluster, namespace, "unqueued") == {"requests.nvidia.com/gpu": "0"}
     assert refusal(cluster, pod(namespace, gpus=1, priority=SERVICES)) == ""
     assert used(cluster, namespace, "unqueued") == {"requests.nvidia.com/gpu": "1"}
-    # The next one is a service more than allowed, and a GPU more than the team has: the API server names one of the two quotas.
+    # The next one exceeds the number of services and the team's GPUs: the API server names one of the two quotas.
     assert "exceeded quota: " in refusal(cluster, pod(namespace, gpus=1, priority=SERVICES))
 
 
@@ -71,7 +71,7 @@ def test_a_container_larger_than_any_node_is_refused_and_one_that_says_little_ge
     told = refusal(cluster, with_container(pod(namespace), resources={"limits": {"cpu": "8", "memory": "64Gi"}}))
     assert "maximum cpu usage per Container is 4, but limit is 8" in told
     assert "maximum memory usage per Container is 16Gi, but limit is 64Gi" in told
-    # One that requests much and names no limit is none too many.
+    # A container that requests much and sets no limit is accepted.
     assert refusal(cluster, with_container(pod(namespace), resources={"requests": {"cpu": "3", "memory": "12Gi"}})) == ""
 
     # facts/apis.md G15: a LimitRange with a GPU in it gives one to every container.
@@ -103,6 +103,6 @@ def test_a_pod_with_privileges_is_refused_with_the_rule_that_it_breaks(cluster: 
         assert 'violates PodSecurity \\"restricted:v1.35\\"' in refused
         assert told in refused
 
-    # What a pod gets that names no account, and that it opens nothing: test_default_account_token.py.
+    # Pods without a named account, and what its token allows: test_default_account_token.py.
     made = cluster.create(pod(namespace, serviceAccountName="workloads"))
     assert not made["spec"].get("volumes"), "without privileges it is taken, without a token of Kubernetes"

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 
 PutGo = Callable[[str], None]
-"""Puts a `go` of the test's own, a shell script, first on PATH."""
+"""Puts the test's own `go`, a shell script, first on PATH."""
 
 PINS = """\
 module example.test/tools
@@ -40,7 +40,7 @@ replace example.test/hello => ../../source
 
 @pytest.fixture
 def wanted(tmp_path: Path) -> tuple[Family, ...]:
-    """A family with one program and no dependencies beyond a module beside it."""
+    """Return a family with one program and no dependencies except a module next to it."""
     source = tmp_path / "source"
     source.mkdir()
     (source / "go.mod").write_text("module example.test/hello\n\ngo 1.21\n")
@@ -271,7 +271,7 @@ def test_a_family_of_files_alone_fetches_its_module_and_compiles_nothing(
 
 
 def put_into_proxy(proxy: Path, source: Path) -> None:
-    """Lays out a module as a Go module proxy serves it; the dependency that its go.mod names is not there to be fetched."""
+    """Write a module as a Go module proxy serves it. The dependency in its go.mod cannot be fetched."""
     versions = proxy / "example.test" / "hello" / "@v"
     versions.mkdir(parents=True)
     go_mod = "module example.test/hello\n\ngo 1.21\n\nrequire example.test/absent v1.0.0\n"

@@ -1,4 +1,4 @@
-"""Which programs there are, of which versions, and which of them a lab needs."""
+"""The programs, their versions, and those that a lab needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kueue places the pods of a job by where nodes are in the network."""
+"""Kueue places the pods of a job by the positions of nodes in the network."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ PLACED: dict[str, Any] = {
 
 @pytest.fixture
 def ground(cluster: Cluster, register: Register) -> Iterator[QueueGround]:
-    """Queues over a reserved pool with topology, as yet without a node."""
+    """Yield queues for a reserved pool with topology, at first without a node."""
     with queues_of(cluster, register, {}, **PLACED) as made:
         yield made
 
 
 def add_node(ground: QueueGround, name: str, block: str, subblock: str) -> str:
-    """A node of the pool at a place in the network. Returns its name."""
+    """Create a node of the pool at a position in the network. Return its name."""
     [pool] = ground.plan.pools
     node = pool_node(pool, f"node-{ground.suffix}-{name}")
     full: str = node["metadata"]["name"]
@@ -57,7 +57,7 @@ def add_node(ground: QueueGround, name: str, block: str, subblock: str) -> str:
 
 
 def large_job(ground: QueueGround, name: str, pods: int) -> KubeObject:
-    """A Job of whole nodes, with what the plan's route says that its pods carry."""
+    """Return a Job of whole nodes, with the fields that the plan's route adds to its pods."""
     job = ground.job("red", name, gpus=8, pods=pods)
     [route] = ground.plan.routes
     job["spec"]["template"]["metadata"]["annotations"] |= route.pod_annotations
@@ -65,7 +65,7 @@ def large_job(ground: QueueGround, name: str, pods: int) -> KubeObject:
 
 
 def wait_until_kueue_knows(ground: QueueGround, nodes: int) -> None:
-    """A Job that fills all nodes is admitted only once Kueue has seen each of them ready, which may be later than anybody else has."""
+    """Return once Kueue knows `nodes` nodes. It admits a Job that fills them only after it has seen each one ready."""
     large_job(ground, "filling", pods=nodes)
     ground.wait_for_flavors("red", "filling")
     ground.cluster.delete("batch/v1/Job", "filling", ground.own("red"))

@@ -1,4 +1,4 @@
-"""Work on Google's TPUs, on real Kueue and the real scheduler: whole hosts, whole slices, counted by their own quota in chips."""
+"""Work on Google's TPUs, on real Kueue and the real scheduler: whole hosts, whole slices, with a separate quota in chips."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ HOSTS = 4
 
 @pytest.fixture
 def ground(cluster: Cluster, register: Register) -> Iterator[QueueGround]:
-    """A slice of v5e of four hosts with four chips each, all there; a host by itself; and a node of one L4. Beta owns no chip."""
+    """Yield a complete slice of v5e of four hosts with four chips each, a single host, and a node of one L4. Beta owns no chip."""
     pools = [
         {"name": "slice", "machine": "ct5lp-hightpu-4t", "tpu_topology": "4x4", "max_nodes": 4, "serves": ["jax"]},
         {"name": "host", "machine": "ct5lp-hightpu-4t", "max_nodes": 1, "serves": ["tune"]},
@@ -51,7 +51,7 @@ def ground(cluster: Cluster, register: Register) -> Iterator[QueueGround]:
 
 
 def claim_of_checkpoints(ground: QueueGround) -> tuple[KubeObject, KubeObject]:
-    """A volume that is there for the claim that the team's checkpointed jobs mount, in place of a bucket's."""
+    """Return a volume for the claim that the team's checkpointed jobs mount, instead of a bucket's."""
     name, namespace, size = ground.own("checkpoints"), ground.own("alpha"), {"storage": "1Gi"}
     volume = {"storageClassName": "", "accessModes": ["ReadWriteMany"]}
     here = {"capacity": size, "hostPath": {"path": "/checkpoints"}, "claimRef": {"namespace": namespace, "name": "checkpoints"}}
@@ -68,7 +68,7 @@ def claim_of_checkpoints(ground: QueueGround) -> tuple[KubeObject, KubeObject]:
 
 
 def whole_slice(ground: QueueGround, job: str) -> list[KubeObject]:
-    """The four pods of a job, once they run."""
+    """Return the four pods of a job, once they run."""
 
     def look(pods: list[KubeObject]) -> list[KubeObject] | None:
         running = [each for each in running_pods(pods) if each["metadata"]["labels"]["job-name"] == job]
@@ -88,7 +88,7 @@ def test_a_job_of_a_slice_takes_each_of_its_hosts_whole_and_a_second_one_waits(g
 
     submit(ground, "checkpointed-job", "second", workload_class="jax", pods=4, gpus=4)
     ground.wait_for_refusal("alpha", "second", f"{TPU} in flavor {ground.own('slice')}")
-    # Chips that are used up are nothing to the host beside them.
+    # Used chips do not affect the single host.
     submit(ground, "queued-job", "tuned", workload_class="tune", gpus=4)
     assert {each["metadata"]["labels"]["job-name"] for each in ground.wait_for_running("alpha", "gemma", "tuned")} == {"gemma", "tuned"}
 

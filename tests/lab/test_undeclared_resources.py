@@ -1,4 +1,4 @@
-"""What a pod asks for besides GPUs, vCPU and memory, which no queue counts."""
+"""Resources that a pod requests besides GPUs, vCPU and memory, which no queue counts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.lab
 Register = Callable[[Callable[[], object]], Any]
 
 OF_THE_MACHINE = {"namespace", "health", "metrics", "webhook", "leaderElection", "internalCertManagement", "featureGates"}
-"""Where the lab's Kueue listens, with which certificates."""
+"""Settings of addresses and certificates of the lab's Kueue."""
 
 L4: dict[str, Any] = {
     "pools": [{"name": "l4", "machine": "g6.xlarge", "capacity_type": "spot", "max_nodes": 2, "serves": ["training"]}],

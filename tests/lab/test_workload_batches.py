@@ -1,4 +1,4 @@
-"""A batch on fewer nodes than it asks for: what has no node waits, and what runs goes on."""
+"""A batch on fewer nodes than it requests: parts without a node wait, and running parts continue."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ PODS, ON_A_NODE = 6, 4
 
 @pytest.fixture
 def ground(cluster: Cluster, register: Register) -> Iterator[QueueGround]:
-    """Quota for eight GPUs, and one Spot node of four: of the second the cloud has none."""
+    """Yield quota for eight GPUs, and one Spot node of four: the cloud has no second one."""
     with spot_platform(cluster, register, nodes=1) as made:
         yield made
 
 
 def running_parts(ground: QueueGround) -> dict[str, KubeObject]:
-    """The running pods of the batch, by the names of their Jobs, as soon as a node is full of them."""
+    """Return the running pods of the batch, by the names of their Jobs, as soon as they fill a node."""
 
     def full(pods: list[KubeObject]) -> dict[str, KubeObject] | None:
         found = {str(each["metadata"]["labels"]["job-name"]): each for each in running_pods(pods)}
@@ -68,7 +68,7 @@ def test_a_part_without_a_node_waits_alone_and_the_others_run_to_their_end(groun
 
     assert {*uids([*running_parts(ground).values()])} == {*uids([*running.values()])}, "no pod that ran was stopped"
     finish(ground, *running)
-    # Their node is free for what waited.
+    # Their node is free for the waiting parts.
     for name in waiting:
         wait_for_pods(ground, name, 1)
         assert_goes_on(job_of(ground, name))

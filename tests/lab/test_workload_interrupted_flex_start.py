@@ -1,4 +1,4 @@
-"""A job on DWS capacity that is interrupted: what Kueue makes of its request for nodes, which a stand-in for GKE answers."""
+"""Interruption of a job on DWS capacity: Kueue's handling of its request for nodes, which a stand-in for GKE answers."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ pytestmark = [
 
 @pytest.fixture
 def ground(cluster: Cluster, register: Register) -> Iterator[QueueGround]:
-    """Two teams that own one node of eight H100 each, which DWS gives."""
+    """Yield two teams that own one node of eight H100 each, which DWS gives."""
     pool = {"name": "h100-queued", "machine": "a3-highgpu-8g", "capacity_type": "queued", "max_nodes": 2, "serves": ["training"]}
     teams = [{"name": name, "shares": {"h100-queued": 8}} for name in ("alpha", "beta")]
     with provisioner(cluster), queues_of(cluster, register, {}, pools=[pool], teams=teams, **GKE) as made:
@@ -56,12 +56,12 @@ def ground(cluster: Cluster, register: Register) -> Iterator[QueueGround]:
 
 
 def submit_job(ground: QueueGround, name: str, *, pods: int, team: str = "alpha") -> None:
-    """A job without checkpoints: there is no bucket behind the lab, so that a pod with the claim would not start."""
+    """Submit a job without checkpoints: the lab has no bucket, so a pod with the claim would not start."""
     submit(ground, "flex-start-job", name, team=team, pods=pods, gpus=8, run_seconds=3600, checkpoints=False)
 
 
 def request_of(ground: QueueGround, *, instead_of: str = "") -> KubeObject:
-    """The one request of team alpha, as soon as there is one that is provisioned and is not that with the uid `instead_of`."""
+    """Return the one request of team alpha, as soon as one is provisioned whose uid is not `instead_of`."""
 
     def found(requests: list[KubeObject]) -> KubeObject | None:
         fresh = [each for each in requests if condition(each, "Provisioned") and each["metadata"]["uid"] != instead_of]
@@ -72,7 +72,7 @@ def request_of(ground: QueueGround, *, instead_of: str = "") -> KubeObject:
 
 
 def of_request(request: KubeObject, pods: list[KubeObject]) -> bool:
-    """Whether the pods select the nodes of a request."""
+    """Return whether the pods select the nodes of a request."""
     name = request["status"]["provisioningClassDetails"]["ResizeRequestName"]
     return {each["spec"]["nodeSelector"][REQUEST_LABEL] for each in pods} == {name}
 

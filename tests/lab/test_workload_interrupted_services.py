@@ -1,4 +1,4 @@
-"""Queue workers, model servers and notebooks, in both forms, when pods are drained, nodes are lost, and others come first in the queue."""
+"""Queue workers, model servers and notebooks, in both forms, during drains, losses of nodes, and preemption."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ pytestmark = [
 ]
 
 STANDING = {"ranker": 2, "pull": 1, "desk": 1}
-"""The services of the ground, and how many pods each has."""
+"""The platform's services, and the number of pods of each."""
 
 
 @pytest.fixture
 def ground(cluster: Cluster, register: Register) -> Iterator[QueueGround]:
-    """Every kind on one node of the queue's, which is full, and two of the services'."""
+    """Yield every kind on one node of the queue, which is full, and two of the services."""
     with service_platform(cluster, register, homes=2) as made:
         declare_every_kind(made)
         wait_for_pods(made, "score", 3)
@@ -58,7 +58,7 @@ def ground(cluster: Cluster, register: Register) -> Iterator[QueueGround]:
 
 
 def standing(ground: QueueGround, without: frozenset[str] = frozenset()) -> list[KubeObject]:
-    """The pods of the services, as soon as all of them are ready."""
+    """Return the pods of the services, as soon as all of them are ready."""
     return [pod for name, count in STANDING.items() for pod in wait_for_ready(ground, name, count, without)]
 
 
@@ -108,7 +108,7 @@ def test_a_drain_leaves_one_replica_serving_costs_workers_nothing_and_ends_a_ses
     [kept] = drain(ground, nodes)
 
     assert kept.startswith("ranker-"), "the second replica, as long as the first is not back"
-    # Jupyter ends with 0 when it is told to, which is the end of a Job.
+    # Jupyter exits with 0 on SIGTERM, which completes the Job.
     wait_for_job(ground, "ann", lambda each: condition(each, "Complete"), "over")
     wait_until_pending(ground, "score", 3)
     assert names(ready_pods(cluster.list(POD, ground.own("alpha")), "ranker")) == {kept}
@@ -134,7 +134,7 @@ def test_what_ran_on_nodes_that_are_gone_comes_back_on_others_a_session_too(grou
 
     standing(ground, names(served))
     for name in (*WORKERS, "ann"):
-        # The pod of a lost node has failed by it, and has not ended by itself: the session goes on, without its kernels.
+        # The pod of a lost node has failed because of it, and has not ended by itself: the session continues, without its kernels.
         replaced = wait_for_pods(ground, name, 1, instead_of=uids(queued))
         assert nodes_of(replaced).isdisjoint(nodes_of(queued))
         assert_goes_on(job_of(ground, name))

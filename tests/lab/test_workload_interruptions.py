@@ -1,4 +1,4 @@
-"""Rendered jobs that are interrupted in every way: the pods come back, nothing is counted, and what cannot be helped is shown."""
+"""Rendered jobs that are interrupted in every way: the pods return, nothing is counted, and unavoidable effects are shown."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_an_eviction_a_lost_node_and_the_end_of_another_pod_cost_a_gang_none_of_
     submit(ground, "checkpointed-job", "gang", pods=3, retries=1)
     pods = wait_for_pods(ground, "gang", 3)
 
-    # What a drain does; a pod that stops because that one did; and nodes that are gone with whatever is on them, or another drain.
+    # A drain's eviction, a pod that stops because of it, and nodes that are gone with their pods, or another drain.
     ground.cluster.evict(pods[0]["metadata"]["name"], ground.own("alpha"))
     end(ground, pods[1], 143)
     if lost:
@@ -79,7 +79,7 @@ def test_preemption_suspends_a_job_and_sets_its_clock_back_without_counting_anyt
 
 
 def test_a_node_that_karpenter_gives_up_is_replaced_with_its_pod(cluster: Cluster, register: Register) -> None:
-    """The deletion of a NodeClaim is how Karpenter interrupts, consolidates and drifts alike: it drains the node, then ends it."""
+    """Karpenter interrupts, consolidates and replaces drifted nodes by deleting a NodeClaim: it drains the node, then ends it."""
     with spot_platform(cluster, register, nodes=0) as ground, karpenter_pools(ground, register):
         submit(ground, "checkpointed-job", "trainer")
         pods = wait_for_pods(ground, "trainer", 1)
@@ -122,7 +122,7 @@ def test_karpenter_moves_a_batch_off_a_node_that_it_can_do_without_and_nothing_i
 
 @pytest.mark.nightly(held_by="test_all_of_them_end_with_143_where_they_were_interrupted")
 def test_a_program_that_ends_with_0_when_it_is_interrupted_makes_its_job_complete_with_the_work_undone(ground: QueueGround) -> None:
-    # No field of a Job prevents it, which is why flexspot_runtime ends with 143.
+    # No field of a Job prevents it; therefore flexspot_runtime exits with 143.
     submit(ground, "checkpointed-job", "polite", exit_code=0)
     [pod] = wait_for_pods(ground, "polite", 1)
 

@@ -111,7 +111,7 @@ def test_a_fatal_exit_code_ends_a_gang_at_once_and_in_a_batch_of_one_job_its_own
 def test_a_job_is_ended_by_its_deadline(ground: QueueGround) -> None:
     submit(ground, "checkpointed-job", "long", run_seconds=60)
     wait_for_pods(ground, "long", 1)
-    # The shortest that may be asked for is a minute; that the controller's clock runs need not be waited for.
+    # The shortest allowed deadline is a minute. A test of the controller's own clock is not needed.
     ground.cluster.patch(JOB, "long", {"spec": {"activeDeadlineSeconds": 1}}, ground.own("alpha"))
 
     reason, _ = wait_for_failure(ground, "long")

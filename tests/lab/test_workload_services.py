@@ -1,4 +1,4 @@
-"""Services as `flexspot render` makes them, on the program's own namespaces and queues: admitted, started, put to sleep.
+"""Services as `flexspot render` creates them, on the program's own namespaces and queues: admitted, started, put to sleep.
 
 Nodes and pods are fake; the API server, its access rules, the controllers and Kueue are real.
 """
@@ -80,7 +80,7 @@ def test_a_session_is_started_from_its_pattern_admitted_by_the_queue_and_complet
 
 
 def as_people(tools: Tools, lab: LabControlPlane, namespace: str, *command: str) -> str:
-    """What kubectl says to a member of the team's group; it keeps what it finds out in its home."""
+    """Return the output of kubectl for a member of the team's group. kubectl stores its discovery in its home."""
     called = [tools.binary("kubectl"), f"--kubeconfig={lab.home.kubeconfig}", "-n", namespace, "--as=ann", f"--as-group={PEOPLE}", *command]
     home = {"PATH": os.environ["PATH"], "HOME": str(lab.home.kubeconfig.parent)}
     printed = subprocess.run(called, capture_output=True, text=True, check=False, env=home)

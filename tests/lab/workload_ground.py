@@ -1,6 +1,6 @@
-"""Rendered jobs on a platform of queues: submitting them, ending their pods, seeing what Kubernetes counted. Not a test.
+"""Rendered jobs on a platform of queues: submit them, end their pods, check Kubernetes' counts. Not a test.
 
-What ends with which exit code is said by an annotation of the lab's, or written into a pod's status as a kubelet would.
+An annotation of the lab sets exit codes, or a test writes them into a pod's status as a kubelet would.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ _EXIT_CODE = "pod-terminate.stage.kwok.x-k8s.io/exit-code"
 def spot_platform(
     cluster: Cluster, register: Register, nodes: int = NODES, serves: tuple[str, ...] = ("training", "best-effort"), **settings: Any
 ) -> AbstractContextManager[QueueGround]:
-    """Two teams that own four GPUs each on two nodes of four; training is worth more than best effort."""
+    """Yield two teams that own four GPUs each on two nodes of four; training has a higher priority than best effort."""
     pool = {"name": "l4-spot", "machine": FOUR_L4, "capacity_type": "spot", "max_nodes": NODES, "serves": [*serves]}
     teams = [{"name": name, "shares": {"l4-spot": 4}} for name in ("alpha", "beta")]
     return queues_of(cluster, register, {"l4-spot": nodes}, pools=[pool], teams=teams, **settings)
 
 
 def submit(ground: QueueGround, kind: str, name: str, *, team: str = "alpha", exit_code: int | None = None, **fields: Any) -> None:
-    """Creates what the kind is made of; its pods run until they are let go, and end with `exit_code` when they are told to."""
+    """Create the objects of the kind. Its pods run until they are released, and then exit with `exit_code`."""
     written = {"name": name, "team": ground.own(team), "workload_class": "training", "image": "trainer:1", "cpu": "1", "memory": "1Gi"}
     for each in objects_of(ground.plan, kind, {**written, **fields}):
         jobs = [each] if each["kind"] == "Job" else [replicated["template"] for replicated in each["spec"].get("replicatedJobs", ())]
@@ -57,12 +57,12 @@ def submit(ground: QueueGround, kind: str, name: str, *, team: str = "alpha", ex
 
 
 def pods_of(pods: list[KubeObject], job: str) -> list[KubeObject]:
-    """Those of the pods that are a Job's, or of all Jobs of a workload, and run."""
+    """Return the running pods of a Job, or of all Jobs of a workload."""
     return [each for each in running_pods(pods) if is_of(each, job)]
 
 
 def is_of(pod: KubeObject, job: str) -> bool:
-    """Whether a pod is a Job's, or of one of the Jobs of the workload of that name."""
+    """Return whether a pod belongs to a Job, or to one of the Jobs of the workload with that name."""
     labels = pod["metadata"]["labels"]
     return job in (labels.get("job-name"), labels.get(NAME_LABEL))
 
@@ -70,9 +70,9 @@ def is_of(pod: KubeObject, job: str) -> bool:
 def wait_for_pods(  # noqa: PLR0913 -- which pods, and how they are waited for
     ground: QueueGround, job: str, count: int, team: str = "alpha", *, instead_of: tuple[str, ...] = (), hurried: bool = False
 ) -> list[KubeObject]:
-    """The running pods of a Job as soon as there are so many, and none of them is one of those with the uids `instead_of`.
+    """Return the running pods of a Job as soon as there are `count`, and none of them has a uid in `instead_of`.
 
-    `hurried` has the Job controller not back off from pods of team alpha that have ended.
+    `hurried`: the Job controller does not back off from ended pods of team alpha.
     """
 
     def found(pods: list[KubeObject]) -> list[KubeObject] | None:
@@ -90,7 +90,7 @@ def uids(pods: list[KubeObject]) -> tuple[str, ...]:
 
 
 def end(ground: QueueGround, pod: KubeObject, exit_code: int, **status: Any) -> None:
-    """Has the program of a running pod end by itself, or as `status` says more."""
+    """Let the program of a running pod end by itself, or as `status` specifies."""
     _write_end(ground, pod, exit_code, phase="Failed" if exit_code else "Succeeded", **status)
 
 
@@ -102,9 +102,9 @@ def _write_end(ground: QueueGround, pod: KubeObject, exit_code: int, *, at: str 
 
 
 def let_back_off_pass(ground: QueueGround, job: str) -> None:
-    """Has the Job controller believe that the ended pods of a Job of team alpha ended long ago.
+    """Let the Job controller see the ended pods of a Job of team alpha as ended long ago.
 
-    Before it makes a pod in the place of one that has ended it waits 10 s, doubled for each end before, up to ten minutes.
+    It waits 10 s before it replaces an ended pod, doubled for each end before, up to ten minutes.
     """
     for pod in ground.cluster.list(POD, ground.own("alpha")):
         if is_of(pod, job) and pod["status"]["phase"] == "Failed":
@@ -113,20 +113,20 @@ def let_back_off_pass(ground: QueueGround, job: str) -> None:
                 for each in pod["status"].get("containerStatuses", ())
                 if "terminated" in each["state"]
             ]
-            # The Job controller deletes a pod that it has counted with its node, also between the list and this.
+            # The Job controller deletes a counted pod with its node, also between the list and this call.
             with suppress(NotFoundError):
                 _write_end(ground, pod, *(ended or [KILLED]), at=_LONG_AGO)
 
 
 def job_of(ground: QueueGround, name: str) -> KubeObject:
-    """A Job of team alpha."""
+    """Return a Job of team alpha."""
     found = ground.cluster.get(JOB, name, ground.own("alpha"))
     assert found is not None, f"{name} is gone"
     return found
 
 
 def wait_for_job(ground: QueueGround, name: str, look: Callable[[KubeObject], object], what: str) -> KubeObject:
-    """A Job of team alpha as soon as `look` sees something in it."""
+    """Return a Job of team alpha as soon as `look` returns a true value for it."""
 
     def found(jobs: list[KubeObject]) -> KubeObject | None:
         return next((each for each in jobs if each["metadata"]["name"] == name and look(each)), None)
@@ -135,7 +135,7 @@ def wait_for_job(ground: QueueGround, name: str, look: Callable[[KubeObject], ob
 
 
 def wait_for_failure(ground: QueueGround, name: str) -> tuple[str, int]:
-    """Why a Job has failed for good, and how many failures it counted, as soon as it has."""
+    """Return the reason and the number of counted failures of a Job, as soon as it has finally failed."""
     job = wait_for_job(ground, name, lambda each: condition(each, "Failed"), "failed")
     failed = condition(job, "Failed")
     assert failed is not None
@@ -143,24 +143,24 @@ def wait_for_failure(ground: QueueGround, name: str) -> tuple[str, int]:
 
 
 def counted(job: KubeObject) -> int:
-    """The failures that a Job has counted."""
+    """Return the failures that a Job has counted."""
     return int(job["status"].get("failed", 0))
 
 
 def assert_goes_on(job: KubeObject) -> None:
-    """What interrupted a job has cost it nothing, and has not ended it."""
+    """Assert that an interruption was not counted and has not ended the Job."""
     assert (counted(job), condition(job, "Failed"), condition(job, "Complete")) == (0, None, None)
 
 
 def finish(ground: QueueGround, *jobs: str) -> None:
-    """Lets the pods of the named Jobs of team alpha finish their work, and those of no service, and returns once the Jobs are Complete."""
+    """Let the pods of the named Jobs of team alpha finish their work, and those of no service. Return once the Jobs are Complete."""
     for job in jobs:
         release(ground.cluster, ground.own("alpha"), job)
     ground.wait_for_completion("alpha", *jobs)
 
 
 def set_clock_back(ground: QueueGround, workload: KubeObject, what: str) -> None:
-    """Has Kueue believe that a condition of a Workload is months old, so that nobody waits for the end of its patience."""
+    """Let Kueue see a condition of a Workload as months old, so that tests need not wait for its timeout."""
     told = workload["status"]["conditions"]
     old = [{**each, "lastTransitionTime": _LONG_AGO} if each["type"] == what else each for each in told]
     change = {"status": {"conditions": old}}
@@ -168,11 +168,11 @@ def set_clock_back(ground: QueueGround, workload: KubeObject, what: str) -> None
 
 
 _COUNTED_FROM = {"WaitForStart": "Admitted", "WaitForRecovery": "PodsReady"}
-"""The condition from which Kueue counts the time that it waits for pods, by what it waits for."""
+"""The condition from which Kueue counts the waiting time for pods, by the reason of the wait."""
 
 
 def gives_up_waiting(ground: QueueGround, job: str, reason: str) -> None:
-    """Has Kueue lose its patience with a Job of team alpha whose pods are not all ready, for which `reason` is the word in its Workload."""
+    """Let Kueue's wait for a Job of team alpha time out whose pods are not all ready. `reason` is the reason in its Workload."""
 
     def waits(workload: KubeObject) -> bool:
         ready = condition_of(workload, "PodsReady")
@@ -182,21 +182,21 @@ def gives_up_waiting(ground: QueueGround, job: str, reason: str) -> None:
 
 
 def is_queued_again(ground: QueueGround, job: str) -> KubeObject:
-    """The Workload of a Job of team alpha once Kueue has given it up, and lets it stand in the queue again without the minute's wait."""
+    """Return the Workload of a Job of team alpha once Kueue has evicted it, queued again without the minute's wait."""
 
     def backs_off(workload: KubeObject) -> bool:
         requeued = condition_of(workload, "Requeued")
         return requeued is not None and (requeued["status"], requeued["reason"]) == ("False", "PodsReadyTimeout")
 
     evicted = ground.wait_for_workload("alpha", job, backs_off, "given up waiting")
-    # It would be queued again after a minute. Taken away, not changed: what a test has written, Kueue does not take away.
+    # It would be queued again after a minute. Removed, not changed: Kueue does not remove what a test has written.
     change = {"status": {"requeueState": {"requeueAt": None}}}
     ground.cluster.patch(WORKLOAD, evicted["metadata"]["name"], change, ground.own("alpha"), subresource="status")
     return evicted
 
 
 def wait_until_pending(ground: QueueGround, job: str, count: int) -> None:
-    """Returns once so many pods of a Job of team alpha have found no node."""
+    """Return once `count` pods of a Job of team alpha have found no node."""
 
     def waits(pods: list[KubeObject]) -> bool:
         own = [each for each in pods if is_of(each, job)]
@@ -207,15 +207,15 @@ def wait_until_pending(ground: QueueGround, job: str, count: int) -> None:
 
 
 def cordon(ground: QueueGround, nodes: Iterable[str], *, back: bool = False) -> None:
-    """As `kubectl cordon` does, or with `back` `kubectl uncordon`."""
+    """Cordon nodes as `kubectl cordon` does, or with `back` uncordon them."""
     for node in nodes:
         ground.cluster.patch(NODE, node, {"spec": {"unschedulable": None if back else True}})
 
 
 def drain(ground: QueueGround, nodes: Iterable[str]) -> list[str]:
-    """As `kubectl drain` does: closes the nodes and asks for the eviction of every pod of team alpha on them.
+    """Drain nodes as `kubectl drain` does: cordon them and request the eviction of every pod of team alpha on them.
 
-    The names of the pods that a disruption budget has refused, which kubectl would ask for again and again.
+    Return the names of the pods whose eviction a disruption budget has refused, which kubectl would retry.
     """
     closed = {*nodes}
     cordon(ground, closed)
