@@ -111,8 +111,8 @@ def outcome_of(request: KubeObject) -> Outcome:
     """
     annotations: dict[str, str] = request["metadata"].get("annotations") or {}
     parameters: dict[str, str] = request["spec"].get("parameters") or {}
-    if told := annotations.get(OUTCOME_ANNOTATION):
-        return Outcome(told)
+    if annotated := annotations.get(OUTCOME_ANNOTATION):
+        return Outcome(annotated)
     words = parameters.get(OUTCOMES_PARAMETER, Outcome.PROVISIONED.value)
     each_attempt = [Outcome(word.strip()) for word in words.split(",")]
     # Kueue appends the number of the attempt to a request's name (v0.19.0, provisioning.ProvisioningRequestName).
@@ -172,7 +172,7 @@ class _Provisioner:
                 self._cluster.wait_for(PROVISIONING_REQUEST, self._look, "a reason to stop", timeout_seconds=_LOOK_UP_SECONDS)
             except WaitTimeoutError:
                 continue
-            except Exception as error:  # noqa: BLE001 -- told by the context manager, on the thread of who started this one
+            except Exception as error:  # noqa: BLE001 -- raised by the context manager, in the thread that started this one
                 self.failure = error
                 return
 

@@ -7,7 +7,7 @@ from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from admission_ground import CORE_GROUPS
+from admission_fixtures import CORE_GROUPS
 
 from flexspot.capacity.catalog.node_labels import GPU_RESOURCE
 from flexspot.policies.inventory.pod_gpus import ELEMENTS, ENTRIES, POD_MAKERS

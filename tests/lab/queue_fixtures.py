@@ -41,7 +41,7 @@ FOUR_L4 = "g6.12xlarge"
 
 
 @dataclass(frozen=True)
-class QueueGround:
+class QueuePlatform:
     """A platform deployed on the lab. Its settings have short names; `own(name)` is the unique name on the lab."""
 
     cluster: Cluster
@@ -98,10 +98,10 @@ class QueueGround:
         Kueue's recorder merges later events of a kind into the first one, whose text stays: a test can wait only for the first of a reason.
         """
 
-        def told(events: list[KubeObject]) -> bool:
+        def happened(events: list[KubeObject]) -> bool:
             return any(event["involvedObject"]["name"] == name and words in event["message"] for event in events)
 
-        self.cluster.wait_for("v1/Event", told, f"an event about {name} that says {words!r}", namespace=self.own(team))
+        self.cluster.wait_for("v1/Event", happened, f"an event about {name} that says {words!r}", namespace=self.own(team))
 
     def wait_for_flavors(self, team: str, job: str) -> set[str]:
         """Return the flavors with which a Job was admitted, as soon as it is."""
@@ -149,7 +149,7 @@ def queues_of(
     *,
     endings_kept: bool = True,
     **settings: Any,
-) -> Generator[QueueGround]:
+) -> Generator[QueuePlatform]:
     """Yield a platform of `settings`, with this many fake nodes of its pools, on the lab.
 
     adapt: changes an object in place where a test cannot wait for the shipped values.
@@ -161,23 +161,23 @@ def queues_of(
     suffix = uuid4().hex[:6]
     settings = {"cloud": "local", "environment": "test", "owner": "ann", "cohort": "acme", **settings}
     plan = _plan(settings, suffix)
-    ground = QueueGround(cluster, settings, plan, program_objects(plan, register), suffix)
-    for each in ground.objects:
+    platform = QueuePlatform(cluster, settings, plan, program_objects(plan, register), suffix)
+    for each in platform.objects:
         adapt(each)
-    endings = _policy_of_endings(ground, register) if endings_kept else []
+    endings = _policy_of_endings(platform, register) if endings_kept else []
     try:
-        cluster.apply(*ground.objects, *endings)
+        cluster.apply(*platform.objects, *endings)
         for pool, count in nodes.items():
-            ground.add_nodes(pool, count)
-        _wait_until_ready(ground)
-        yield ground
+            platform.add_nodes(pool, count)
+        _wait_until_ready(platform)
+        yield platform
     finally:
-        _clean_up(ground)
+        _clean_up(platform)
         for each in reversed(endings):
             cluster.delete(f"{each['apiVersion']}/{each['kind']}", each["metadata"]["name"])
 
 
-def two_teams(cluster: Cluster, register: Register) -> AbstractContextManager[QueueGround]:
+def two_teams(cluster: Cluster, register: Register) -> AbstractContextManager[QueuePlatform]:
     """Return a node of four GPUs, two for each team, for training and notebooks."""
     pool = {"name": "l4-spot", "machine": FOUR_L4, "capacity_type": "spot", "max_nodes": 1, "serves": ["training", "interactive"]}
     teams = [{"name": name, "shares": {"l4-spot": 2}} for name in ("alpha", "beta")]
@@ -190,15 +190,15 @@ def pools_of(cluster: Cluster, pods: list[KubeObject]) -> set[str | None]:
     return {pools[pod["spec"]["nodeName"]] for pod in pods}
 
 
-def _policy_of_endings(ground: QueueGround, register: Register) -> list[KubeObject]:
+def _policy_of_endings(platform: QueuePlatform, register: Register) -> list[KubeObject]:
     """Return the policy under a unique name, for the platform's own namespaces: others on the lab do not have it."""
-    declared = admission_objects(ground.plan, register)
+    declared = admission_objects(platform.plan, register)
     found = [each for each in declared if ENDING in (each["metadata"]["name"], each["spec"].get("policyName"))]
-    own = {"key": "kubernetes.io/metadata.name", "operator": "In", "values": [team.namespace for team in ground.plan.teams]}
+    own = {"key": "kubernetes.io/metadata.name", "operator": "In", "values": [team.namespace for team in platform.plan.teams]}
     for each in found:
-        each["metadata"]["name"] = ground.own(each["metadata"]["name"])
+        each["metadata"]["name"] = platform.own(each["metadata"]["name"])
         if "policyName" in each["spec"]:
-            each["spec"] |= {"policyName": ground.own(ENDING), "matchResources": {"namespaceSelector": {"matchExpressions": [own]}}}
+            each["spec"] |= {"policyName": platform.own(ENDING), "matchResources": {"namespaceSelector": {"matchExpressions": [own]}}}
     assert [each["kind"] for each in found] == ["ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"]
     return found
 
@@ -225,9 +225,9 @@ def _plan(settings: dict[str, Any], suffix: str) -> Plan:
     return build_plan(parse_settings(renamed(settings, suffix), "settings"))
 
 
-def _wait_until_ready(ground: QueueGround) -> None:
+def _wait_until_ready(platform: QueuePlatform) -> None:
     """Return once the queues admit Jobs and every team's namespace accepts pods."""
-    queues = {each.cluster_queue for each in ground.plan.queues}
+    queues = {each.cluster_queue for each in platform.plan.queues}
 
     def active(found: list[KubeObject]) -> bool:
         return queues <= {each["metadata"]["name"] for each in found if condition(each, "Active")}
@@ -235,27 +235,27 @@ def _wait_until_ready(ground: QueueGround) -> None:
     def has_default(found: list[KubeObject]) -> bool:
         return any(each["metadata"]["name"] == "default" for each in found)
 
-    ground.cluster.wait_for(CLUSTER_QUEUE, active, "the ClusterQueues to be active")
-    for team in ground.plan.teams:
-        ground.cluster.wait_for("v1/ServiceAccount", has_default, "the default service account", namespace=team.namespace)
+    platform.cluster.wait_for(CLUSTER_QUEUE, active, "the ClusterQueues to be active")
+    for team in platform.plan.teams:
+        platform.cluster.wait_for("v1/ServiceAccount", has_default, "the default service account", namespace=team.namespace)
 
 
-def _clean_up(ground: QueueGround) -> None:
+def _clean_up(platform: QueuePlatform) -> None:
     """Remove everything. Return once the objects outside the test's own namespaces are gone."""
-    cluster = ground.cluster
-    for team in ground.plan.teams:
+    cluster = platform.cluster
+    for team in platform.plan.teams:
         for job in cluster.list(JOB, team.namespace):
             cluster.delete(JOB, job["metadata"]["name"], team.namespace)
     # Topologies first. Kueue 0.19 processes a deleted topology only once, and ignores it if it still knows a flavor that is just being
     # deleted.
-    topologies = [each for each in ground.objects if each["kind"] == "Topology"]
-    for each in (*topologies, *reversed(ground.objects)):
+    topologies = [each for each in platform.objects if each["kind"] == "Topology"]
+    for each in (*topologies, *reversed(platform.objects)):
         cluster.delete(f"{each['apiVersion']}/{each['kind']}", each["metadata"]["name"], each["metadata"].get("namespace"))
     for node in cluster.list(NODE):
-        if node["metadata"]["name"].startswith(f"node-{ground.suffix}-"):
+        if node["metadata"]["name"].startswith(f"node-{platform.suffix}-"):
             cluster.delete(NODE, node["metadata"]["name"])
     for kind in (CLUSTER_QUEUE, RESOURCE_FLAVOR, ADMISSION_CHECK, TOPOLOGY):
-        names = {each["metadata"]["name"] for each in ground.objects if f"{each['apiVersion']}/{each['kind']}" == kind}
+        names = {each["metadata"]["name"] for each in platform.objects if f"{each['apiVersion']}/{each['kind']}" == kind}
 
         def gone(found: list[KubeObject], names: set[str] = names) -> bool:
             return not names & {each["metadata"]["name"] for each in found}

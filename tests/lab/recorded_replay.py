@@ -16,7 +16,7 @@ from recorded_calls import Line, differences, expected, message_of, without_the_
 from flexspot.lab.providers.values import is_list, is_object
 
 if TYPE_CHECKING:
-    from recorded_ground import Ground
+    from recorded_cluster import RecordedCluster
 
     from flexspot.lab.cluster import KubeObject
 
@@ -36,10 +36,10 @@ BY_HAND: dict[tuple[str, str], tuple[str, ...]] = {
 class Replay:
     """One scenario in progress: the calls and answers so far."""
 
-    def __init__(self, found: list[Line], stub: Any, ground: Ground, kubeconfig: str) -> None:
+    def __init__(self, found: list[Line], stub: Any, recorded_cluster: RecordedCluster, kubeconfig: str) -> None:
         self._lines = found
         self._stub = stub
-        self._ground = ground
+        self._cluster = recorded_cluster
         self._names: dict[str, str] = {"<kubeconfig>": kubeconfig}
         self._failures: dict[str, Any] = {}
         self._objects = _objects_in(found)
@@ -54,7 +54,7 @@ class Replay:
             if each.step != step:
                 step = each.step
                 for command in BY_HAND.get((each.scenario, step), ()):
-                    assert self._ground.kubectl(*command.split()).returncode == 0, command
+                    assert self._cluster.kubectl(*command.split()).returncode == 0, command
             if each in meanwhile:
                 # Done by hand while a call waited, and so with that call.
                 self.compared[each.method] += 1
@@ -102,7 +102,7 @@ class Replay:
             for name in ("properties", "olds"):
                 about = self._about(each.request.get(name) or {})
                 if "name" in about.get("metadata", {}):
-                    self._ground.note(about)
+                    self._cluster.note(about)
 
     def _compare(self, each: Line, recorded: Any, ours: Any) -> None:
         keeps_status = each.method == "Create" and each.is_preview
@@ -136,7 +136,7 @@ class Replay:
                 self._presuppose_namespace(namespace)
             if "name" in properties.get("metadata", {}) and not each.is_preview and not each.error:
                 # A deletion that does not wait (pulumi.com/skipAwait) had ended by then, when the calls were recorded.
-                self._ground.see_ended(self._about(properties))
+                self._cluster.see_ended(self._about(properties))
             return
         known = next((about for about in (olds, properties) if "metadata" in about), None)
         about = self._about(known or (each.response or {}).get("properties", {}))
@@ -155,14 +155,14 @@ class Replay:
             self._make_if_left_out(self._about(about))
 
     def _make_if_left_out(self, about: KubeObject) -> None:
-        if self._ground.is_new(about) and not self._ground.exists(about):
+        if self._cluster.is_new(about) and not self._cluster.exists(about):
             if namespace := _namespace(about):
                 self._presuppose_namespace(namespace)
-            self._ground.make(about)
+            self._cluster.make(about)
 
     def _presuppose_namespace(self, name: str) -> None:
         self._presuppose_named("namespace", "", name)
-        self._ground.make_namespace(name)
+        self._cluster.make_namespace(name)
 
     def _learn(self, each: Line, answer: Any, error: str) -> None:
         """Record which of our names corresponds to which recorded one: field managers and generated names are random."""
@@ -194,9 +194,9 @@ class Replay:
         namespace = words[words.index("-n") + 1] if "-n" in words else ""
         if done.get("rc") == 0 and words[0] in {"delete", "label", "patch"}:
             self._presuppose_named(words[1], namespace, words[2])
-        answer = self._ground.kubectl(*(self._as_ours(word) for word in words), stdin=stdin)
+        answer = self._cluster.kubectl(*(self._as_ours(word) for word in words), stdin=stdin)
         if words[0] == "delete":
-            self._ground.forget(words[1], namespace, words[2])
+            self._cluster.forget(words[1], namespace, words[2])
         if "rc" in done and answer.returncode != done["rc"]:
             self.found.append(f"{each.where} {' '.join(done['kubectl'])}: {done['rc']} -> {answer.returncode} {answer.stderr}")
 
@@ -207,11 +207,11 @@ class Replay:
         if recorded["exists"]:
             if self.compared.keys() <= {each.method}:
                 # Before the first call: created by hand.
-                self._ground.make(
+                self._cluster.make(
                     {**recorded["object"], "metadata": {**recorded["object"]["metadata"], "managedFields": recorded["managedFields"]}}
                 )
             self._presuppose_named(kind, namespace, name)
-        live = self._ground.get(kind, namespace, name)
+        live = self._cluster.get(kind, namespace, name)
         ours: dict[str, Any] = {"cluster": recorded["cluster"], "exists": live is not None}
         if live:
             entries = live["metadata"].pop("managedFields", [])

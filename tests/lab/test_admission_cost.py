@@ -6,11 +6,11 @@ import copy
 from typing import TYPE_CHECKING
 
 import pytest
-from admission_ground import Asked, holding_those_of, passed_over
+from admission_fixtures import Asked, holding_those_of, passed_over
 from admission_parity import told_by_rules
 from kubernetes.client.exceptions import ApiException
 from program_declarations import as_shipped
-from tenancy_ground import SAFE_CONTAINER, SAFE_POD
+from tenancy_fixtures import SAFE_CONTAINER, SAFE_POD
 
 from flexspot.capacity.catalog.node_labels import GPU_RESOURCE
 
@@ -84,7 +84,7 @@ def asked(cluster: Cluster) -> Iterator[Asked]:
         yield found
 
 
-def test_the_largest_jobs_are_judged_when_they_come_and_when_they_change(asked: Asked) -> None:
+def test_the_largest_jobs_are_judged_on_creation_and_on_update(asked: Asked) -> None:
     before = passed_over(asked)
 
     for nested in (False, True):

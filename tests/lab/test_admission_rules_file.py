@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
-from admission_ground import Asked, holding_those_of
+from admission_fixtures import Asked, holding_those_of
 from policy_server import PolicyServer
 from program_declarations import declared, shipped
 
@@ -93,18 +93,18 @@ def by_cluster(asked: Asked, each: KubeObject) -> dict[str, str]:
 
 @pytest.mark.lab
 @pytest.mark.nightly(
-    held_by="test_lint_and_the_policy_pack_say_the_same_by_the_same_file, "
+    held_by="test_lint_and_the_policy_pack_agree_on_the_same_file, "
     "test_a_rule_refuses_or_advises_by_its_level_and_one_that_is_disabled_is_not_there, "
     "test_what_the_settings_accept_is_accepted_of_the_same_objects_as_by_lint"
 )
-def test_a_raised_level_a_lock_a_parameter_and_what_is_accepted_count_in_the_cluster(cluster: Cluster, rules_file: Path) -> None:
+def test_levels_locks_parameters_and_suppressions_apply_in_the_cluster(cluster: Cluster, rules_file: Path) -> None:
     for admission, place in (({}, 1), ({"rules_file": str(rules_file)}, 2)):
         with holding_those_of(declared("local", shipped("local", admission=admission)), cluster, TEAM, guards=False) as asked:
             for name, case in CASES.items():
                 assert by_cluster(asked, case[0]) == case[place], (name, admission)
 
 
-def test_lint_and_the_policy_pack_say_the_same_by_the_same_file(rules_file: Path, tmp_path: Path) -> None:
+def test_lint_and_the_policy_pack_agree_on_the_same_file(rules_file: Path, tmp_path: Path) -> None:
     stack = tmp_path / "Pulumi.mine.yaml"
     stack.write_text(yaml.safe_dump({"config": {"flexspot:platform": shipped("local", admission={"rules_file": rules_file.name})}}))
     written = pack_configuration(stack, tmp_path)

@@ -62,7 +62,7 @@ SCRAPES = {
 
 
 @pytest.mark.parametrize("scrape", SCRAPES)
-def test_gpus_of_a_pod_are_as_many_however_often_they_are_scraped(scrape: str, promtool: Path, tmp_path: Path) -> None:
+def test_gpus_of_a_pod_count_once_however_often_they_are_scraped(scrape: str, promtool: Path, tmp_path: Path) -> None:
     [expression] = [each.expression for each in queries() if each.question is Question.ALLOCATIONS]
     series = [line.rpartition(" ") for line in SCRAPES[scrape]]
     labels = ASIDE if "aside" in scrape else POD
@@ -85,6 +85,6 @@ def test_gpus_of_a_pod_are_as_many_however_often_they_are_scraped(scrape: str, p
     path = tmp_path / "allocations.yaml"
     path.write_text(yaml.safe_dump(document))
 
-    told = subprocess.run([promtool, "test", "rules", str(path)], capture_output=True, text=True, check=False)
+    checked = subprocess.run([promtool, "test", "rules", str(path)], capture_output=True, text=True, check=False)
 
-    assert told.returncode == 0, told.stdout + told.stderr
+    assert checked.returncode == 0, checked.stdout + checked.stderr

@@ -41,8 +41,8 @@ LABELS = {"flexspot.dev/owner": "research"}
 
 
 def made(version: str, kind: str, name: str, spec: dict[str, Any] | None = None, *, space: str = "", **metadata: Any) -> KubeObject:
-    told = {"name": name, "labels": LABELS, **({"namespace": space} if space else {}), **metadata}
-    return {"apiVersion": version, "kind": kind, "metadata": told, **({} if spec is None else {"spec": spec})}
+    named = {"name": name, "labels": LABELS, **({"namespace": space} if space else {}), **metadata}
+    return {"apiVersion": version, "kind": kind, "metadata": named, **({} if spec is None else {"spec": spec})}
 
 
 def node_pool(name: str, *, taints: Any = (TAINT, SPOT_TAINT), limits: Any = None, node_class: str = "workloads") -> KubeObject:
@@ -145,22 +145,22 @@ def audited(kubeconfig: Path, *options: str) -> tuple[int, dict[str, Any]]:
     return ended.exit_code, json.loads(ended.output)
 
 
-def names_of(told: dict[str, Any], rule: str) -> set[str]:
-    return {each["object"].rpartition("/")[2] for each in told["findings"] if each["rule"] == rule}
+def names_of(report: dict[str, Any], rule: str) -> set[str]:
+    return {each["object"].rpartition("/")[2] for each in report["findings"] if each["rule"] == rule}
 
 
-def test_every_planted_defect_is_found_and_nothing_that_is_right_is_accused(planted: Cluster) -> None:
-    code, told = audited(planted.kubeconfig)
+def test_every_planted_defect_is_found_without_false_findings(planted: Cluster) -> None:
+    code, report = audited(planted.kubeconfig)
 
-    missed = {rule for rule, each in PLANTED.items() if each["metadata"]["name"] not in names_of(told, rule)}
-    missed |= {rule for rule, pool in zip(WASTED, ("idle", "bare", "dear"), strict=True) if pool not in names_of(told, rule)}
-    accused = [each for each in told["findings"] if each["object"].rpartition("/")[2] in {"right", "gpus", "workloads"}]
+    missed = {rule for rule, each in PLANTED.items() if each["metadata"]["name"] not in names_of(report, rule)}
+    missed |= {rule for rule, pool in zip(WASTED, ("idle", "bare", "dear"), strict=True) if pool not in names_of(report, rule)}
+    accused = [each for each in report["findings"] if each["object"].rpartition("/")[2] in {"right", "gpus", "workloads"}]
     assert (code, missed) == (1, set())
     assert accused == []
-    assert told["summary"]["complete"]
+    assert report["summary"]["complete"]
     # There is no second finding for one defect, and none for objects without one.
     expected = {(rule, each["metadata"]["name"]) for rule, each in PLANTED.items()}
-    others = {(each["rule"], each["object"].rpartition("/")[2]) for each in told["findings"] if each["rule"] not in WASTED} - expected
+    others = {(each["rule"], each["object"].rpartition("/")[2]) for each in report["findings"] if each["rule"] not in WASTED} - expected
     assert others <= ALSO, others - ALSO
 
 
@@ -168,7 +168,7 @@ ALSO = {("toleration-without-selector", "on-dear")}
 """Findings about planted objects in addition to the intended ones."""
 
 
-def test_a_user_who_may_not_list_everything_is_told_what_and_accuses_nobody_wrongly(planted: Cluster, tmp_path: Path) -> None:
+def test_a_user_with_limited_rights_sees_the_missing_lists_and_no_false_findings(planted: Cluster, tmp_path: Path) -> None:
     rules = [{"apiGroups": ["batch", "apps", "karpenter.sh"], "resources": ["*"], "verbs": ["list"]}]
     planted.apply(
         made("v1", "ServiceAccount", "auditor", space=SPACE),
@@ -187,9 +187,9 @@ def test_a_user_who_may_not_list_everything_is_told_what_and_accuses_nobody_wron
     settings["users"] = [{"name": each["name"], "user": {"token": token}} for each in settings["users"]]
     (tmp_path / "kubeconfig").write_text(yaml.safe_dump(settings))
 
-    _, told = audited(tmp_path / "kubeconfig")
+    _, report = audited(tmp_path / "kubeconfig")
 
-    lacking = set(told["summary"]["lacking"])
+    lacking = set(report["summary"]["lacking"])
     assert {
         "list nodes",
         "list pods",
@@ -198,7 +198,7 @@ def test_a_user_who_may_not_list_everything_is_told_what_and_accuses_nobody_wron
         "list kwoknodeclasses.karpenter.kwok.sh",
     } <= lacking
     assert not [each for each in lacking if each.endswith((".batch", ".apps", ".karpenter.sh"))]
-    assert names_of(told, "gpu-pool-without-taint") == {"untainted"}
-    assert names_of(told, "gpu-pool-without-limit") == {"unbounded"}
+    assert names_of(report, "gpu-pool-without-taint") == {"untainted"}
+    assert names_of(report, "gpu-pool-without-limit") == {"unbounded"}
     # Findings that depend on lists it may not read are not reported.
-    assert not {"work-in-missing-queue", "nodepool-references-missing-class", *WASTED} & {each["rule"] for each in told["findings"]}
+    assert not {"work-in-missing-queue", "nodepool-references-missing-class", *WASTED} & {each["rule"] for each in report["findings"]}

@@ -153,7 +153,7 @@ def delete_and_wait(cluster: Cluster, objects: list[KubeObject]) -> None:
         cluster.wait_for(kind, gone, f"the deletion of {', '.join(name for name, _ in sorted(names))}")
 
 
-def test_everything_on_a_fresh_control_plane_is_on_the_list_of_what_is_made_without_us(fresh: dict[str, set[tuple[str, str]]]) -> None:
+def test_all_objects_of_a_fresh_control_plane_are_on_the_list_of_those_that_others_create(fresh: dict[str, set[tuple[str, str]]]) -> None:
     unlisted = {
         (kind, name, namespace)
         for kind, found in fresh.items()
@@ -168,9 +168,7 @@ def test_everything_on_a_fresh_control_plane_is_on_the_list_of_what_is_made_with
 
 
 @pytest.mark.parametrize("stack", STACKS)
-def test_every_object_of_a_stack_can_be_created_where_kubernetes_has_made_its_own_and_its_fields_stay_the_programs(
-    stack: str, on_lab: Cluster
-) -> None:
+def test_every_object_of_a_stack_can_be_created_next_to_kubernetes_own_and_keeps_its_fields(stack: str, on_lab: Cluster) -> None:
     objects = objects_of(stack)
     posted: dict[tuple[str, str, str], KubeObject] = {}
     try:

@@ -72,7 +72,7 @@ def rendered(register: Callable[[Callable[[], object]], Any]) -> dict[str, KubeO
     return {each["metadata"]["name"]: integers(each) for each in objects}
 
 
-def test_the_server_takes_every_class_and_adds_nothing_to_it(defined: Cluster, rendered: dict[str, KubeObject]) -> None:
+def test_the_server_accepts_every_class_and_adds_nothing_to_it(defined: Cluster, rendered: dict[str, KubeObject]) -> None:
     assert set(rendered) == set(CLASSES)
     for name, each in rendered.items():
         defined.apply(each)

@@ -63,7 +63,7 @@ def test_private_keys_are_for_their_owner_alone(lab: LabControlPlane) -> None:
     assert oct(lab.home.folder.stat().st_mode & 0o777) == "0o700"
 
 
-def test_a_second_start_finds_everything_well_and_starts_nothing(lab: LabControlPlane, tools: Tools) -> None:
+def test_a_second_start_finds_everything_healthy_and_starts_nothing(lab: LabControlPlane, tools: Tools) -> None:
     before = {name: running.process.pid for name, running in running_parts(lab.home).items()}
 
     report = lab.start(tools, Silence())
@@ -98,10 +98,10 @@ def test_a_folder_of_another_version_is_named_with_both_versions(own: LabControl
 
 
 @pytest.mark.nightly(
-    held_by="test_a_second_start_finds_everything_well_and_starts_nothing, test_the_life_of_a_lab_from_the_command_line, "
+    held_by="test_a_second_start_finds_everything_healthy_and_starts_nothing, test_the_life_of_a_lab_from_the_command_line, "
     "test_a_folder_of_another_version_is_named_with_both_versions, test_an_api_port_that_is_in_use_is_refused_with_its_owner"
 )
-def test_two_starts_at_once_make_one_lab_that_ends_whole_and_begins_again_with_its_objects(
+def test_two_starts_at_once_create_one_lab_that_stops_completely_and_restarts_with_its_objects(
     own: LabControlPlane, lab: LabControlPlane, tools: Tools, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In a folder of another version, which is set aside. Before the last start and during it, other programs take the same port."""
@@ -186,7 +186,7 @@ def test_an_api_port_that_is_in_use_is_refused_with_its_owner(own: LabControlPla
     assert running_parts(own.home) == {}
 
 
-def test_of_a_lab_that_never_ran_nothing_is_stopped_and_its_status_says_how_to_make_it(own: LabControlPlane, tools: Tools) -> None:
+def test_a_lab_that_never_ran_has_nothing_to_stop_and_its_status_names_the_start_command(own: LabControlPlane, tools: Tools) -> None:
     assert own.stop(Silence()) == []
     with pytest.raises(LabError, match="there is no lab own") as refused:
         own.status(tools)

@@ -100,7 +100,7 @@ def system_nodes(cluster: Cluster, namespace: str) -> Iterator[Callable[[SystemR
 
 
 @pytest.mark.parametrize("stack", ["dev-eks", "prod-eks", "dev-gke", "prod-gke"])
-def test_what_controllers_and_the_clouds_own_pods_ask_for_has_a_place_also_once_a_node_is_lost(
+def test_the_requests_of_controllers_and_cloud_pods_fit_even_after_losing_a_node(
     stack: str, cluster: Cluster, namespace: str, system_nodes: Callable[[SystemRoom, int], list[str]]
 ) -> None:
     room, nodes = room_of(stack)

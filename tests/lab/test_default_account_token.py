@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from kubernetes.client.exceptions import ApiException
-from tenancy_ground import Member, Register, pod, rules_of, team_on
+from tenancy_fixtures import Member, Register, pod, rules_of, team_on
 
 from flexspot.capacity.workloads.requests import SERVICE_ACCOUNT
 
@@ -30,7 +30,7 @@ def namespace(cluster: Cluster, register: Register) -> Iterator[str]:
         yield name
 
 
-def test_it_has_no_right_that_not_everybody_has(namespace: str, cluster: Cluster) -> None:
+def test_it_has_only_the_rights_of_every_identity(namespace: str, cluster: Cluster) -> None:
     account, anybody = Member.account(cluster.kubeconfig, namespace, "default"), Member(cluster.kubeconfig, "others@acme.com")
 
     for place in (namespace, "kube-system", "default"):
@@ -63,7 +63,7 @@ TOKENS: tuple[tuple[dict[str, Any], tuple[str, bool]], ...] = (
 )
 
 
-def test_which_pods_have_a_token_is_the_accounts_default_and_the_pods_own_choice(namespace: str, cluster: Cluster) -> None:
+def test_the_account_and_the_pod_decide_whether_a_token_is_mounted(namespace: str, cluster: Cluster) -> None:
     # A setting of the account never prevented a pod from requesting a token. The token is harmless because it gives no rights.
     for spec, expected in TOKENS:
         made = cluster.create(pod(namespace, **spec))

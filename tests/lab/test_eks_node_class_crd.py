@@ -41,7 +41,7 @@ def rendered(register: Callable[[Callable[[], object]], Any]) -> dict[str, KubeO
     return {each["metadata"]["name"]: integers(each) for each in register(declare).of(NODE_CLASS)}
 
 
-def test_the_server_takes_every_kind_and_adds_nothing_to_it(defined: Cluster, rendered: dict[str, KubeObject]) -> None:
+def test_the_server_accepts_every_kind_and_adds_nothing_to_it(defined: Cluster, rendered: dict[str, KubeObject]) -> None:
     assert set(rendered) == set(KINDS)
     for name, each in rendered.items():
         defined.apply(each)

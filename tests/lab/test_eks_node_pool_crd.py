@@ -53,7 +53,7 @@ def chosen(register: Register) -> dict[str, KubeObject]:
     return {each["metadata"]["name"]: integers(each) for each in register(declare).of("kubernetes:karpenter.sh/v1:NodePool")}
 
 
-def test_the_server_takes_everything_else_that_a_pool_can_be_asked_for(clean: Cluster, register: Register) -> None:
+def test_the_server_accepts_all_other_options_of_a_pool(clean: Cluster, register: Register) -> None:
     for name, each in chosen(register).items():
         clean.apply(each)
 

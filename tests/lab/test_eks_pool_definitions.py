@@ -41,7 +41,7 @@ def of_chart(pool: KubeObject) -> KubeObject:
     return integers(pool) | {"apiVersion": f"{GROUP}/v1"}
 
 
-def test_the_server_takes_every_pool_of_a_stack_and_of_auto_mode_and_adds_nothing_to_it(defined: Cluster) -> None:
+def test_the_server_accepts_every_pool_of_a_stack_and_of_auto_mode_and_adds_nothing_to_it(defined: Cluster) -> None:
     """The definition of Auto Mode's NodeClass is not public; its NodePool is Karpenter's, with the same rules."""
     for program in (as_shipped("dev-eks"), as_shipped("prod-eks"), declared("auto", auto_mode_settings())):
         for each in map(of_chart, program.inputs_of(NODE_POOL)):

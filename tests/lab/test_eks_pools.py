@@ -94,7 +94,7 @@ def test_a_waiting_job_gets_a_spot_node_of_its_pool_from_zero_and_the_empty_node
     pools.wait_for(NODE_CLAIM, lambda claims: not claims, "the end of the node's claim")
 
 
-def test_the_limit_of_gpus_alone_stops_the_next_node(pools: Cluster, plan: Plan) -> None:
+def test_the_limit_of_gpus_stops_the_next_node(pools: Cluster, plan: Plan) -> None:
     [pool] = [each for each in plan.pools if each.name == POOL]
     pools.patch(NODE_POOL, POOL, {"spec": {"limits": dict.fromkeys(("nodes", "cpu", "memory"))}})
     for number in range(pool.max_gpus):

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pytest
-from queue_fixtures import FOUR_L4, QueueGround, by_job, condition_of, queues_of
+from queue_fixtures import FOUR_L4, QueuePlatform, by_job, condition_of, queues_of
 
 from flexspot.lab.cluster import condition
 from flexspot.lab.exercise.play import WORKLOAD
@@ -53,35 +53,35 @@ class Ledger:
             if reserved["status"] == "True":
                 self._turns[job, changed] = moment(finished["lastTransitionTime"]) if finished else None
             else:
-                for (of_job, begun), ended in self._turns.items():
+                for (of_job, got_at), ended in self._turns.items():
                     if of_job == job and ended is None:
-                        self._turns[job, begun] = changed
+                        self._turns[job, got_at] = changed
         return bool(workloads) and all(condition(each, "Finished") for each in workloads)
 
     def over(self, before: float) -> float:
         """Return when the last of the turns that started before a moment was over."""
-        return max(ended for (_, begun), ended in self._turns.items() if begun <= before and ended is not None)
+        return max(ended for (_, got_at), ended in self._turns.items() if got_at <= before and ended is not None)
 
-    def begun_last(self, team: str) -> float:
+    def last_start(self, team: str) -> float:
         """Return when the last of a team's Jobs got its GPU: until then the team had a waiting Job."""
-        return max(begun for (job, begun) in self._turns if job.startswith(f"{team}-"))
+        return max(got_at for (job, got_at) in self._turns if job.startswith(f"{team}-"))
 
     def gpus(self, team: str, begin: float, end: float) -> float:
         """Return the average number of GPUs of a team between two moments."""
-        turns = [(begun, ended) for (job, begun), ended in self._turns.items() if job.startswith(f"{team}-")]
-        held = sum(max(0.0, min(end, ended or end) - max(begin, begun)) for begun, ended in turns)
+        turns = [(got_at, ended) for (job, got_at), ended in self._turns.items() if job.startswith(f"{team}-")]
+        held = sum(max(0.0, min(end, ended or end) - max(begin, got_at)) for got_at, ended in turns)
         return held / (end - begin)
 
 
-def submit_all(ground: QueueGround, jobs: dict[str, int]) -> None:
+def submit_all(platform: QueuePlatform, jobs: dict[str, int]) -> None:
     """Submit the teams' Jobs in turn, so that none has a lead."""
     for number in range(max(jobs.values())):
         for team, count in jobs.items():
             if number < count:
-                ground.submit(team, f"{team}-{number}", run_time=f"{RUN_SECONDS[number % len(RUN_SECONDS)]}s")
+                platform.submit(team, f"{team}-{number}", run_time=f"{RUN_SECONDS[number % len(RUN_SECONDS)]}s")
 
 
-def test_teams_without_a_share_of_their_own_have_gpus_in_proportion_to_their_weights(cluster: Cluster, register: Register) -> None:
+def test_teams_without_a_share_get_gpus_in_proportion_to_their_weights(cluster: Cluster, register: Register) -> None:
     pool = {"name": "l4-spot", "machine": FOUR_L4, "capacity_type": "spot", "max_nodes": GPUS // 4, "serves": ["training"]}
     teams = [{"name": team, "weight": weight, "shares": {"l4-spot": 0}} for team, weight in WEIGHTS.items()]
     # Each team has a number of Jobs with which all run out of waiting ones at about the same time.
@@ -90,12 +90,12 @@ def test_teams_without_a_share_of_their_own_have_gpus_in_proportion_to_their_wei
 
     with queues_of(
         cluster, register, {"l4-spot": GPUS // 4}, pools=[pool], classes={"training": {"capacity": ["spot"]}}, teams=teams
-    ) as ground:
-        [root] = ground.plan.cohorts
+    ) as platform:
+        [root] = platform.plan.cohorts
         assert [quota.nominal.gpus for quota in root.quotas] == [GPUS], "GPUs that no team owns belong to the cohort"
-        submit_all(ground, jobs)
+        submit_all(platform, jobs)
         submitted = datetime.now(UTC).timestamp()
-        names = {ground.own(team) for team in WEIGHTS}
+        names = {platform.own(team) for team in WEIGHTS}
 
         def all_done(workloads: list[KubeObject]) -> bool:
             own = [each for each in workloads if each["metadata"]["namespace"] in names]
@@ -104,7 +104,7 @@ def test_teams_without_a_share_of_their_own_have_gpus_in_proportion_to_their_wei
         cluster.wait_for(WORKLOAD, all_done, "all Jobs to finish", timeout_seconds=180)
 
     # While all three have waiting Jobs: the first team got GPUs before there was any other to share with.
-    begin, end = ledger.over(submitted), min(ledger.begun_last(team) for team in WEIGHTS)
+    begin, end = ledger.over(submitted), min(ledger.last_start(team) for team in WEIGHTS)
     assert end - begin > 20, f"{end - begin:.0f} s are too short to say anything"
     gpus = {team: ledger.gpus(team, begin, end) for team in WEIGHTS}
     total = sum(gpus.values())

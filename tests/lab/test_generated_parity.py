@@ -7,7 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from admission_ground import ELSEWHERE, Answer, holding_those_of, kinds_of_frameworks, passed_over
+from admission_fixtures import ELSEWHERE, Answer, holding_those_of, kinds_of_frameworks, passed_over
 from admission_parity import namespace_object, told_of_each
 from cel_evaluator import judged
 from generated_objects import FEW, Generator
@@ -38,14 +38,14 @@ def evaluated(stack: str, objects: list[KubeObject], namespace_labels: dict[str,
     policies = admission_policies(facts_of(plan_of(stack)))
     answers: list[tuple[KubeObject, Answer]] = []
     for each in objects:
-        told = [found for policy in policies if (found := judged(policy, each, namespace_labels=namespace_labels))]
-        answers.append((each, Answer(each, "", {}, {rule: said[0] for found in told for rule, said in found.items() if said})))
+        judged_by = [found for policy in policies if (found := judged(policy, each, namespace_labels=namespace_labels))]
+        answers.append((each, Answer(each, "", {}, {rule: said[0] for found in judged_by for rule, said in found.items() if said})))
     return answers
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("stack", ["prod-gke", "prod-eks"])
-def test_a_made_object_gets_one_verdict_from_policies_and_lint(stack: str) -> None:
+def test_a_generated_object_gets_the_same_verdict_from_policies_and_lint(stack: str) -> None:
     plan = plan_of(stack)
     team = plan.teams[0].namespace
     labels = {TEAM_LABEL: team}
@@ -57,7 +57,7 @@ def test_a_made_object_gets_one_verdict_from_policies_and_lint(stack: str) -> No
 
 @pytest.mark.slow
 @pytest.mark.parametrize("operator", ["In", "NotIn", "Exists", "DoesNotExist"])
-def test_an_expression_of_affinity_means_to_policies_what_it_means_to_lint(operator: str) -> None:
+def test_affinity_expressions_have_the_same_meaning_for_policies_and_lint(operator: str) -> None:
     plan = plan_of("prod-gke")
     team = plan.teams[0].namespace
     labels = {TEAM_LABEL: team}
@@ -79,13 +79,13 @@ def test_an_expression_of_affinity_means_to_policies_what_it_means_to_lint(opera
     compare("prod-gke", evaluated("prod-gke", jobs, labels), {team: labels}, refusing=False)
 
 
-WIDE = pytest.mark.nightly(held_by="test_a_made_object_gets_one_verdict_from_server_and_lint")
+WIDE = pytest.mark.nightly(held_by="test_a_generated_object_gets_the_same_verdict_from_server_and_lint")
 
 
 @pytest.mark.lab
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("stack,objects", [("local", 100), *(pytest.param(stack, 700, marks=WIDE) for stack in SEEDS)])
-def test_a_made_object_gets_one_verdict_from_server_and_lint(stack: str, objects: int, cluster: Cluster) -> None:
+def test_a_generated_object_gets_the_same_verdict_from_server_and_lint(stack: str, objects: int, cluster: Cluster) -> None:
     plan = plan_of(stack)
     team = plan.teams[0].namespace
     answers: list[tuple[KubeObject, Answer]] = []
@@ -190,8 +190,8 @@ def compare(stack: str, answers: list[tuple[KubeObject, Answer]], labels: dict[s
     for most in sorted({most_gpus(each, facts) for each, _ in answers}):
         group = [(each, answer) for each, answer in answers if most_gpus(each, facts) == most]
         settings = Settings(values={"gpu-container-above-maximum": {MOST_GPUS: most}})
-        told = told_of_each([each for each, _ in group], [*readings_of(stack), *namespaces], settings)
-        for (each, answer), by_rules in zip(group, told, strict=True):
+        findings = told_of_each([each for each, _ in group], [*readings_of(stack), *namespaces], settings)
+        for (each, answer), by_rules in zip(group, findings, strict=True):
             found = {rule: said for rule, said in by_rules.items() if said}
             broken |= found.keys()
             different = differences(answer, found, of_team=refusing and bool(labels[each["metadata"]["namespace"]]))

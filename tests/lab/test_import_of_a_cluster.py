@@ -21,7 +21,7 @@ pytestmark = [
 ]
 
 
-def test_pulumi_itself_takes_the_objects_over_by_their_ids_and_makes_none_of_them_anew(checkout_with_lab: OwnCheckout) -> None:
+def test_pulumi_itself_imports_the_objects_by_their_ids_and_creates_none(checkout_with_lab: OwnCheckout) -> None:
     """Into the state of another stack, by the real engine and from the real API server. A preview then creates none of them."""
     checkout = checkout_with_lab
     deployed = checkout.flexspot("up", "-s", "local", "--yes")

@@ -91,9 +91,7 @@ def test_a_proxy_of_the_environment_is_not_used(lab: LabControlPlane, namespace:
         assert driver.create(config_map(namespace, a="1")).identity == f"{namespace}/settings"
 
 
-def test_a_definition_is_made_with_its_objects_changed_whole_and_takes_them_with_it(
-    driver: Driver, cluster: Cluster, namespace: str
-) -> None:
+def test_a_definition_is_created_replaced_and_deleted_with_its_objects(driver: Driver, cluster: Cluster, namespace: str) -> None:
     """Definitions are updated by PUT, so that a property removed from the schema is gone. The SDK spells hyphens as underscores."""
     group = f"{namespace}.flexspot.dev"
     sketch = {"type": "object", "x_kubernetes_preserve_unknown_fields": True}
@@ -118,7 +116,7 @@ def test_a_definition_is_made_with_its_objects_changed_whole_and_takes_them_with
     driver.delete(plan)
 
 
-def test_a_namespace_that_comes_late_is_waited_for(driver: Driver, cluster: Cluster, namespace: str) -> None:
+def test_a_creation_waits_for_its_namespace(driver: Driver, cluster: Cluster, namespace: str) -> None:
     late: KubeObject = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": f"{namespace}-late"}}
     threading.Timer(0.5, cluster.apply, (late,)).start()
     made = driver.create(config_map(f"{namespace}-late", a="1"))
@@ -145,7 +143,7 @@ def test_an_object_with_a_generated_name_is_found_again_by_its_id(driver: Driver
     assert driver.update(made, {**each, "data": {"b": "1"}}).outputs["metadata"]["name"] == made.name
 
 
-def test_a_preview_with_a_value_that_is_not_known_yet_is_its_inputs(driver: Driver, namespace: str) -> None:
+def test_a_preview_with_an_unknown_value_returns_its_inputs(driver: Driver, namespace: str) -> None:
     unknown = {**config_map(namespace), "data": {"a": UNKNOWN}}
     created = driver.create(unknown, preview=True)
     updated = driver.update(driver.create(config_map(namespace, a="1")), unknown, preview=True)
@@ -165,7 +163,7 @@ def test_with_upsert_a_replacement_under_the_same_name_can_be_previewed(driver: 
     assert made.outputs["spec"]["template"]["spec"]["containers"][0]["image"] == "registry.k8s.io/pause:3.9"
 
 
-def test_an_ignored_field_stays_with_who_set_it(driver: Driver, cluster: Cluster, namespace: str) -> None:
+def test_an_ignored_field_stays_with_its_manager(driver: Driver, cluster: Cluster, namespace: str) -> None:
     """An ignored field of another manager is not sent, so that there is no conflict. One of its own is sent unchanged."""
     made = driver.create(config_map(namespace, ours="1"))
     cluster.apply({**config_map(namespace), "data": {"theirs": "1"}})
@@ -201,7 +199,7 @@ def test_a_pod_is_waited_for_until_it_runs_and_a_job_until_it_is_complete(driver
 
 
 @pytest.mark.parametrize(
-    "kind,spec,annotations,told",
+    "kind,spec,annotations,expected",
     [
         ("batch/v1/Job", {"activeDeadlineSeconds": 1}, {}, "[DeadlineExceeded]"),
         ("batch/v1/Job", {"suspend": True}, {"timeoutSeconds": "1"}, "pulumi.com/skipAwait"),
@@ -213,13 +211,13 @@ def test_a_pod_is_waited_for_until_it_runs_and_a_job_until_it_is_complete(driver
         ),
     ],
 )
-def test_what_an_object_lacks_is_told_and_the_state_keeps_it(  # noqa: PLR0913, PLR0917 -- fixtures and what is varied
-    kind: str, spec: dict[str, Any], annotations: dict[str, str], told: str, driver: Driver, namespace: str
+def test_missing_conditions_are_reported_and_kept_in_the_state(  # noqa: PLR0913, PLR0917 -- fixtures and what is varied
+    kind: str, spec: dict[str, Any], annotations: dict[str, str], expected: str, driver: Driver, namespace: str
 ) -> None:
     each = _job(namespace, _NOWHERE, **spec) if kind == "batch/v1/Job" else _object(kind, namespace, spec)
     with refusal() as refused:
         driver.create(_annotated(each, **annotations))
-    assert told in refused.reasons[1]
+    assert expected in refused.reasons[1]
     assert refused.kept
 
 
@@ -241,19 +239,19 @@ def test_a_claim_waits_to_be_bound_unless_its_class_waits_for_a_pod(
     cluster.delete("storage.k8s.io/v1/StorageClass", namespace)
 
 
-def test_wait_for_takes_a_list_of_conditions_and_values_and_names_what_it_does_not_understand(driver: Driver, namespace: str) -> None:
+def test_wait_for_accepts_conditions_and_values_and_names_invalid_ones(driver: Driver, namespace: str) -> None:
     queue = _object("kueue.x-k8s.io/v1beta1/LocalQueue", namespace, {"clusterQueue": "not-there"})
     met, unmet = '"condition=Active=False", "jsonpath={.spec.clusterQueue}=not-there"', '"jsonpath={.spec.clusterQueue}=other"'
     driver.delete(driver.create(_annotated(queue, waitFor=f"[{met}]")))
-    for wish, told in ((f"[{met}, {unmet}]", "timed out waiting for the condition"), ("sunshine", "'sunshine'")):
+    for wish, expected in ((f"[{met}, {unmet}]", "timed out waiting for the condition"), ("sunshine", "'sunshine'")):
         with refusal() as refused:
             driver.create(_annotated(queue, waitFor=wish), timeout=1)
-        assert told in refused.text
+        assert expected in refused.text
         assert refused.kept
         driver.delete(refused.kept)
 
 
-def test_what_is_deleted_while_it_is_waited_for_is_an_error(driver: Driver, cluster: Cluster, namespace: str) -> None:
+def test_a_deletion_during_the_wait_is_an_error(driver: Driver, cluster: Cluster, namespace: str) -> None:
     with ThreadPoolExecutor() as aside, refusal() as refused:
         waiting = aside.submit(driver.create, deployment(namespace, _NOWHERE), timeout=30)
         cluster.wait_for(_DEPLOYMENT, bool, "the Deployment", namespace=namespace)
@@ -262,9 +260,7 @@ def test_what_is_deleted_while_it_is_waited_for_is_an_error(driver: Driver, clus
     assert "was deleted while it was waited for" in refused.reasons[1]
 
 
-def test_a_deletion_waits_until_what_the_object_owns_is_gone_unless_told_not_to(
-    driver: Driver, cluster: Cluster, namespace: str, node: str
-) -> None:
+def test_a_deletion_waits_for_dependents_unless_skip_await_is_set(driver: Driver, cluster: Cluster, namespace: str, node: str) -> None:
     driver.delete(driver.create(deployment(namespace, node)))
     assert [*cluster.list("apps/v1/ReplicaSet", namespace), *cluster.list("v1/Pod", namespace)] == []
     held = _annotated(deployment(namespace, _NOWHERE), skipAwait="true", timeoutSeconds="1")
@@ -274,7 +270,7 @@ def test_a_deletion_waits_until_what_the_object_owns_is_gone_unless_told_not_to(
     cluster.patch(_DEPLOYMENT, "web", {"metadata": {"finalizers": None}}, namespace)
 
 
-def test_an_object_made_anew_under_the_same_name_counts_as_deleted(driver: Driver, cluster: Cluster, namespace: str) -> None:
+def test_an_object_recreated_under_the_same_name_counts_as_deleted(driver: Driver, cluster: Cluster, namespace: str) -> None:
     stuck = config_map(namespace, a="1")
     stuck["metadata"]["finalizers"] = ["flexspot.dev/held"]
     made = driver.create(stuck)

@@ -31,7 +31,7 @@ PLACED: dict[str, Any] = {
 }
 """Features that no shipped stack has: a topology, and amounts with a shorter spelling."""
 
-WIDE = pytest.mark.nightly(held_by="test_every_object_is_taken_as_it_is_and_becomes_active")
+WIDE = pytest.mark.nightly(held_by="test_every_object_is_accepted_unchanged_and_becomes_active")
 
 
 def written_again(written: object, kept: Any) -> Any:
@@ -52,10 +52,10 @@ def is_active(name: str, found: list[KubeObject]) -> bool:
 @pytest.mark.parametrize(
     "stack", ["prod-gke", "placed", *(pytest.param(each, marks=WIDE) for each in ("local", "dev-gke", "dev-eks", "prod-eks"))]
 )
-def test_every_object_is_taken_as_it_is_and_becomes_active(stack: str, cluster: Cluster, register: Register) -> None:
+def test_every_object_is_accepted_unchanged_and_becomes_active(stack: str, cluster: Cluster, register: Register) -> None:
     # Returns once the ClusterQueues are active.
-    with queues_of(cluster, register, {}, **(PLACED if stack == "placed" else shipped(stack))) as ground:
-        kueues = [each for each in ground.objects if each["apiVersion"] == V1BETA2 and "spec" in each]
+    with queues_of(cluster, register, {}, **(PLACED if stack == "placed" else shipped(stack))) as platform:
+        kueues = [each for each in platform.objects if each["apiVersion"] == V1BETA2 and "spec" in each]
         assert ("Topology" in {each["kind"] for each in kueues}) == (stack == "placed")
         for each in kueues:
             kind, name, namespace = f"{V1BETA2}/{each['kind']}", each["metadata"]["name"], each["metadata"].get("namespace")

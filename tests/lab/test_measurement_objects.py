@@ -114,7 +114,7 @@ def test_the_objects_are_taken_and_the_exporters_pod_is_let_into_its_restricted_
     assert pod["metadata"]["labels"]["app.kubernetes.io/name"] == "kube-state-metrics"
 
 
-def test_the_exporter_lists_what_it_tells_of_and_sees_and_changes_nothing_else(
+def test_the_exporter_may_list_what_it_exports_and_nothing_else(
     deployed: Callable[[str], list[KubeObject]], with_monitoring_kinds: Cluster, namespace: str
 ) -> None:
     deployed("annotations")

@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from admission_ground import wait_until
+from admission_fixtures import wait_until
 from kubernetes.client.exceptions import ApiException
 
 from flexspot.capacity.values.verdict import Verdict
@@ -110,7 +110,7 @@ def taken(cluster: Cluster, each: KubeObject) -> bool:
     return True
 
 
-def test_lint_says_of_every_object_what_the_api_server_says(cluster: Cluster, namespace: str) -> None:
+def test_lint_and_the_api_server_agree_on_every_object(cluster: Cluster, namespace: str) -> None:
     rules = [rule_of(name) for name in CHECKS]
     # The last policy refuses every object that requests it: once it applies, those before it apply.
     last = rule_of("a-condition")
@@ -139,7 +139,7 @@ def test_lint_says_of_every_object_what_the_api_server_says(cluster: Cluster, na
                 cluster.delete(f"{each['apiVersion']}/{each['kind']}", each["metadata"]["name"])
 
 
-def test_lint_takes_the_checks_that_the_api_server_takes(cluster: Cluster, namespace: str) -> None:
+def test_lint_accepts_the_checks_that_the_api_server_accepts(cluster: Cluster, namespace: str) -> None:
     policy, _ = objects_of(rule_of("a-condition"), namespace)
     for check in (
         "true",

@@ -7,7 +7,7 @@ import uuid
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from admission_ground import holding_those_of
+from admission_fixtures import holding_those_of
 from program_declarations import as_shipped
 
 from flexspot.components.tenancy.team import restricted

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 from provider_driver import driving
 from recorded_calls import SCENARIOS, lines
-from recorded_ground import Ground
+from recorded_cluster import RecordedCluster
 from recorded_replay import Replay
 
 if TYPE_CHECKING:
@@ -52,14 +52,14 @@ _THE_ENGINES = {"@engine", "@pending"}
 
 
 def replayed(scenario: str, lab: LabControlPlane, tools: Tools) -> Replay:
-    ground = Ground(tools.binary("kubectl"), lab.home.kubeconfig)
+    recorded_cluster = RecordedCluster(tools.binary("kubectl"), lab.home.kubeconfig)
     with driving(lab.home.kubeconfig, _PATIENCE_SECONDS) as driver:
-        replay = Replay(list(lines(scenario)), driver.stub, ground, str(lab.home.kubeconfig))
+        replay = Replay(list(lines(scenario)), driver.stub, recorded_cluster, str(lab.home.kubeconfig))
         try:
             replay.play()
         finally:
-            ground.clear()
-            ground.close()
+            recorded_cluster.clear()
+            recorded_cluster.close()
     return replay
 
 

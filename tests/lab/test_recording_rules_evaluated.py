@@ -126,7 +126,7 @@ def written(name: str, labels: dict[str, str]) -> str:
     return f"{name}{{{', '.join(f'{key}={json.dumps(value)}' for key, value in labels.items())}}}"
 
 
-def told(month: Month) -> dict[str, float]:
+def exported(month: Month) -> dict[str, float]:
     """Return the series of exporters, by selector. Series of each pod that are reported only for top consumers are omitted."""
     series: dict[str, float] = {}
     for question, name in NAMES.items():
@@ -138,12 +138,12 @@ def told(month: Month) -> dict[str, float]:
     return series
 
 
-def test_the_rules_come_to_what_the_report_comes_to(promtool: Path, tmp_path: Path) -> None:
+def test_the_rules_and_the_report_have_equal_results(promtool: Path, tmp_path: Path) -> None:
     month = cluster_of_everything()
     expected = reckoned(month)
     assert {labels[-1] for labels in expected[ALLOCATED]} == {"spot", "on-demand", "reserved", "flex-start", "queued"}
     (tmp_path / "rules.yaml").write_text(rules_yaml())
-    samples = [{"series": series, "values": f"{value}x10"} for series, value in told(month).items()]
+    samples = [{"series": series, "values": f"{value}x10"} for series, value in exported(month).items()]
     # A second exporter reports the same, and one pod has ended without being deleted.
     samples += [{"series": each["series"].replace("}", ', instance="b"}'), "values": each["values"]} for each in samples]
     ended = {"uid": "uid-ended", "namespace": "ns-vision", "pod": "ended", "node": "aws-spot", "resource": "nvidia_com_gpu"}
@@ -170,7 +170,7 @@ def test_the_rules_come_to_what_the_report_comes_to(promtool: Path, tmp_path: Pa
     assert run.returncode == 0, run.stdout + run.stderr
 
 
-def test_promtool_finds_nothing_to_say_of_the_file(promtool: Path, tmp_path: Path) -> None:
+def test_promtool_has_no_findings_about_the_file(promtool: Path, tmp_path: Path) -> None:
     for name, scope in (("all", None), ("prod", {"cluster": "prod"})):
         file = tmp_path / f"{name}.yaml"
         file.write_text(rules_yaml(scope))

@@ -27,7 +27,7 @@ def places(token: str, **inputs: Any) -> list[str]:
     return [each.place for each in refused_inputs(token, inputs)]
 
 
-def test_a_refusal_names_the_property_the_values_that_are_allowed_who_says_so_and_what_to_do() -> None:
+def test_a_refusal_names_the_property_allowed_values_source_and_remedy() -> None:
     [refused] = refused_inputs(POOL, {"cluster": "c", "name": "p", "upgradeSettings": {"strategy": "SHORT_LIVED"}})
 
     assert refused.place == "upgradeSettings.strategy"
@@ -52,7 +52,7 @@ def test_a_refusal_names_the_property_the_values_that_are_allowed_who_says_so_an
     ],
     ids=str,
 )
-def test_what_a_newer_provider_or_pulumi_itself_may_take_is_passed_over(token: str, inputs: dict[str, Any]) -> None:
+def test_inputs_that_a_newer_provider_or_pulumi_accepts_are_ignored(token: str, inputs: dict[str, Any]) -> None:
     assert places(token, **inputs) == []
 
 
@@ -99,7 +99,7 @@ def test_what_a_newer_provider_or_pulumi_itself_may_take_is_passed_over(token: s
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_inputs_that_do_not_go_together_are_refused_as_the_providers_code_does(
+def test_conflicting_inputs_are_refused_like_in_the_providers_code(
     token: str, place: str, refused: dict[str, Any], taken: dict[str, Any]
 ) -> None:
     needed: dict[str, dict[str, Any]] = {

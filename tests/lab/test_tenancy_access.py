@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from tenancy_ground import Member, Register, job, refusal, rules_of, team_on
+from tenancy_fixtures import Member, Register, job, refusal, rules_of, team_on
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

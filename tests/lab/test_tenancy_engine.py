@@ -49,7 +49,7 @@ def changes(result: UpResult) -> dict[str, int]:
     return {str(kind): count for kind, count in (result.summary.resource_changes or {}).items()}
 
 
-def test_a_team_and_its_priorities_are_made_kept_changed_and_destroyed(
+def test_a_team_and_its_priorities_are_created_kept_changed_and_destroyed(
     lab: LabControlPlane, tools: Tools, cluster: Cluster, tmp_path: Path
 ) -> None:
     name = f"team-{uuid.uuid4().hex[:8]}"

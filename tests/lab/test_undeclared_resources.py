@@ -28,16 +28,16 @@ L4: dict[str, Any] = {
 }
 
 
-def test_what_comes_with_the_node_does_not_keep_a_job_in_its_queue(cluster: Cluster, register: Register) -> None:
-    with queues_of(cluster, register, {}, **L4) as ground:
-        job = ground.job("red", "more")
+def test_resources_that_come_with_a_node_do_not_keep_a_job_queued(cluster: Cluster, register: Register) -> None:
+    with queues_of(cluster, register, {}, **L4) as platform:
+        job = platform.job("red", "more")
         [container] = job["spec"]["template"]["spec"]["containers"]
         for amounts in container["resources"].values():
             amounts |= {"ephemeral-storage": "10Gi", "vpc.amazonaws.com/efa": "4", "hugepages-2Mi": "128Mi"}
 
         cluster.create(job)
 
-        assert ground.wait_for_flavors("red", "more") == {ground.own("l4")}
+        assert platform.wait_for_flavors("red", "more") == {platform.own("l4")}
 
 
 def test_the_labs_kueue_decides_by_the_configuration_that_a_clouds_has(lab: LabControlPlane) -> None:

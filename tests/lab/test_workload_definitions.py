@@ -90,7 +90,7 @@ def taken(server: Cluster, each: KubeObject) -> KubeObject:
 
 
 @pytest.mark.parametrize("stack,gpus,pods", [("prod-gke", 1, 2), ("prod-eks", 8, 4)])
-def test_a_job_set_is_taken(stack: str, gpus: int, pods: int, server: Cluster) -> None:
+def test_a_job_set_is_accepted(stack: str, gpus: int, pods: int, server: Cluster) -> None:
     training = {"team": "nlp", "workload_class": "training", "jobset": True, "gpus": gpus, "pods": pods}
 
     stored = taken(server, rendered(stack, "checkpointed-job", "JobSet", **training))
@@ -101,7 +101,7 @@ def test_a_job_set_is_taken(stack: str, gpus: int, pods: int, server: Cluster) -
 
 
 @pytest.mark.parametrize("stack", QUEUES)
-def test_workers_that_keda_starts_and_scales_are_taken(stack: str, server: Cluster) -> None:
+def test_workers_that_keda_starts_and_scales_are_accepted(stack: str, server: Cluster) -> None:
     def workers(what: str, team: str, workload_class: str) -> KubeObject:
         return rendered(stack, "queue-workers", what, keda=True, queue=QUEUES[stack], team=team, workload_class=workload_class)
 

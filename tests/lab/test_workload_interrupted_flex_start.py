@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 from dws_provisioner import PROVISIONING_REQUEST, REQUEST_LABEL, provisioner
-from karpenter_ground import NODE_CLAIM
-from queue_fixtures import GKE, QueueGround, queues_of
-from service_ground import nodes_of
-from workload_ground import (
+from karpenter_fixtures import NODE_CLAIM
+from queue_fixtures import GKE, QueuePlatform, queues_of
+from service_fixtures import nodes_of
+from workload_fixtures import (
     assert_goes_on,
     cordon,
     drain,
@@ -47,7 +47,7 @@ pytestmark = [
 
 
 @pytest.fixture
-def ground(cluster: Cluster, register: Register) -> Iterator[QueueGround]:
+def platform(cluster: Cluster, register: Register) -> Iterator[QueuePlatform]:
     """Yield two teams that own one node of eight H100 each, which DWS gives."""
     pool = {"name": "h100-queued", "machine": "a3-highgpu-8g", "capacity_type": "queued", "max_nodes": 2, "serves": ["training"]}
     teams = [{"name": name, "shares": {"h100-queued": 8}} for name in ("alpha", "beta")]
@@ -55,12 +55,12 @@ def ground(cluster: Cluster, register: Register) -> Iterator[QueueGround]:
         yield made
 
 
-def submit_job(ground: QueueGround, name: str, *, pods: int, team: str = "alpha") -> None:
+def submit_job(platform: QueuePlatform, name: str, *, pods: int, team: str = "alpha") -> None:
     """Submit a job without checkpoints: the lab has no bucket, so a pod with the claim would not start."""
-    submit(ground, "flex-start-job", name, team=team, pods=pods, gpus=8, run_seconds=3600, checkpoints=False)
+    submit(platform, "flex-start-job", name, team=team, pods=pods, gpus=8, run_seconds=3600, checkpoints=False)
 
 
-def request_of(ground: QueueGround, *, instead_of: str = "") -> KubeObject:
+def request_of(platform: QueuePlatform, *, instead_of: str = "") -> KubeObject:
     """Return the one request of team alpha, as soon as one is provisioned whose uid is not `instead_of`."""
 
     def found(requests: list[KubeObject]) -> KubeObject | None:
@@ -68,7 +68,7 @@ def request_of(ground: QueueGround, *, instead_of: str = "") -> KubeObject:
         return fresh[0] if len(fresh) == len(requests) == 1 else None
 
     what = f"one request, other than {instead_of or 'none'}"
-    return ground.cluster.wait_for(PROVISIONING_REQUEST, found, what, namespace=ground.own("alpha"))
+    return platform.cluster.wait_for(PROVISIONING_REQUEST, found, what, namespace=platform.own("alpha"))
 
 
 def of_request(request: KubeObject, pods: list[KubeObject]) -> bool:
@@ -77,53 +77,53 @@ def of_request(request: KubeObject, pods: list[KubeObject]) -> bool:
     return {each["spec"]["nodeSelector"][REQUEST_LABEL] for each in pods} == {name}
 
 
-def test_an_evicted_pod_returns_to_the_nodes_of_its_request_and_a_lost_node_leads_to_a_new_one_in_the_end(ground: QueueGround) -> None:
-    submit_job(ground, "gang", pods=2)
-    first, pods = request_of(ground), wait_for_pods(ground, "gang", 2)
+def test_an_evicted_pod_returns_to_the_nodes_of_its_request_and_a_lost_node_leads_to_a_new_one_in_the_end(platform: QueuePlatform) -> None:
+    submit_job(platform, "gang", pods=2)
+    first, pods = request_of(platform), wait_for_pods(platform, "gang", 2)
     assert of_request(first, pods)
 
     drained = pods[0]["spec"]["nodeName"]
-    assert drain(ground, [drained]) == []
-    wait_until_pending(ground, "gang", 1)
-    cordon(ground, [drained], back=True)
-    returned = wait_for_pods(ground, "gang", 2, instead_of=uids(pods[:1]))
+    assert drain(platform, [drained]) == []
+    wait_until_pending(platform, "gang", 1)
+    cordon(platform, [drained], back=True)
+    returned = wait_for_pods(platform, "gang", 2, instead_of=uids(pods[:1]))
     assert of_request(first, returned)
     assert nodes_of(returned) == nodes_of(pods)
-    assert request_of(ground)["metadata"]["uid"] == first["metadata"]["uid"]
-    assert_goes_on(job_of(ground, "gang"))
+    assert request_of(platform)["metadata"]["uid"] == first["metadata"]["uid"]
+    assert_goes_on(job_of(platform, "gang"))
 
-    ground.cluster.delete(NODE, drained)
-    wait_until_pending(ground, "gang", 1)
-    assert request_of(ground)["metadata"]["uid"] == first["metadata"]["uid"], "Kueue does not ask for one node"
+    platform.cluster.delete(NODE, drained)
+    wait_until_pending(platform, "gang", 1)
+    assert request_of(platform)["metadata"]["uid"] == first["metadata"]["uid"], "Kueue does not ask for one node"
 
-    gives_up_waiting(ground, "gang", "WaitForRecovery")
-    is_queued_again(ground, "gang")
-    second = request_of(ground, instead_of=first["metadata"]["uid"])
-    resumed = wait_for_pods(ground, "gang", 2, instead_of=uids(returned))
+    gives_up_waiting(platform, "gang", "WaitForRecovery")
+    is_queued_again(platform, "gang")
+    second = request_of(platform, instead_of=first["metadata"]["uid"])
+    resumed = wait_for_pods(platform, "gang", 2, instead_of=uids(returned))
     assert of_request(second, resumed)
     assert nodes_of(resumed).isdisjoint(nodes_of(pods))
-    assert_goes_on(job_of(ground, "gang"))
-    finish(ground, "gang")
+    assert_goes_on(job_of(platform, "gang"))
+    finish(platform, "gang")
 
 
-def test_preemption_gives_the_nodes_back_and_a_job_that_returns_asks_anew_and_karpenter_has_no_part_in_it(ground: QueueGround) -> None:
-    submit_job(ground, "gang", pods=2)
-    first, pods = request_of(ground), wait_for_pods(ground, "gang", 2)
+def test_preemption_returns_the_nodes_and_a_requeued_job_requests_new_ones_without_karpenter(platform: QueuePlatform) -> None:
+    submit_job(platform, "gang", pods=2)
+    first, pods = request_of(platform), wait_for_pods(platform, "gang", 2)
     assert {each["metadata"]["annotations"][STAY_ANNOTATION] for each in pods} == {"false"}, "GKE's autoscaler leaves their nodes"
-    assert ground.cluster.list(NODE_CLAIM) == []
+    assert platform.cluster.list(NODE_CLAIM) == []
 
-    submit_job(ground, "owner", pods=1, team="beta")
-    wait_for_pods(ground, "owner", 1, "beta")
-    suspended = wait_for_job(ground, "gang", lambda each: each["spec"]["suspend"] and not each["status"].get("active"), "suspended")
+    submit_job(platform, "owner", pods=1, team="beta")
+    wait_for_pods(platform, "owner", 1, "beta")
+    suspended = wait_for_job(platform, "gang", lambda each: each["spec"]["suspend"] and not each["status"].get("active"), "suspended")
     assert "startTime" not in suspended["status"]
     assert_goes_on(suspended)
-    ground.wait_for_event("alpha", "gang", "reclamation within the cohort")
-    ground.cluster.wait_for(
+    platform.wait_for_event("alpha", "gang", "reclamation within the cohort")
+    platform.cluster.wait_for(
         NODE, lambda nodes: not {each["metadata"]["name"] for each in nodes} & nodes_of(pods), "the end of the nodes that were given back"
     )
 
-    ground.finish("beta", "owner")
-    second = request_of(ground, instead_of=first["metadata"]["uid"])
-    assert of_request(second, wait_for_pods(ground, "gang", 2))
-    assert_goes_on(job_of(ground, "gang"))
-    finish(ground, "gang")
+    platform.finish("beta", "owner")
+    second = request_of(platform, instead_of=first["metadata"]["uid"])
+    assert of_request(second, wait_for_pods(platform, "gang", 2))
+    assert_goes_on(job_of(platform, "gang"))
+    finish(platform, "gang")

@@ -20,7 +20,7 @@ from flexspot.lab.exercise.play import NODE, UNTIL_RELEASED, run_time_of_pods, r
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from queue_fixtures import QueueGround
+    from queue_fixtures import QueuePlatform
     from queue_objects import Register
 
     from flexspot.lab.cluster import Cluster, KubeObject
@@ -35,7 +35,7 @@ _EXIT_CODE = "pod-terminate.stage.kwok.x-k8s.io/exit-code"
 
 
 @contextmanager
-def service_platform(cluster: Cluster, register: Register, homes: int) -> Generator[QueueGround]:
+def service_platform(cluster: Cluster, register: Register, homes: int) -> Generator[QueuePlatform]:
     """Yield a team that owns a queued pool of Spot nodes and may use an on-demand pool without a queue, with four GPUs per node.
 
     The nodes, one of the queued pool and two of the other, are each in a separate zone. There are disks for the homes of `homes` notebooks.
@@ -46,12 +46,12 @@ def service_platform(cluster: Cluster, register: Register, homes: int) -> Genera
         {"name": "l4-desk", "machine": FOUR_L4, "capacity_type": "on-demand", "max_nodes": 2, "serves": ["inference"]},
     ]
     team = {"name": "alpha", "shares": {"l4-spot": 4}, "unqueued": {"l4-desk": 8}, "submitters": [PEOPLE]}
-    with queues_of(cluster, register, {"l4-spot": 1, "l4-desk": 2}, pools=pools, teams=[team]) as ground:
+    with queues_of(cluster, register, {"l4-spot": 1, "l4-desk": 2}, pools=pools, teams=[team]) as platform:
         put_into_zones(cluster)
-        disks = [f"home-{ground.suffix}-{number}" for number in range(homes)]
+        disks = [f"home-{platform.suffix}-{number}" for number in range(homes)]
         cluster.apply(*(_disk(name) for name in disks))
         try:
-            yield ground
+            yield platform
         finally:
             for name in disks:
                 cluster.delete(_DISK, name)
@@ -66,43 +66,43 @@ def put_into_zones(cluster: Cluster) -> None:
         cluster.patch(NODE, node["metadata"]["name"], {"metadata": {"labels": {ZONE_LABEL: f"zone-{number}"}}})
 
 
-def declared(ground: QueueGround, kind: str, name: str, **fields: Any) -> list[KubeObject]:
+def declared(platform: QueuePlatform, kind: str, name: str, **fields: Any) -> list[KubeObject]:
     """Apply the objects of a service and return them. Jobs run until they are released."""
-    wanted = {"name": name, "team": ground.own("alpha"), "image": "registry.example.com/it:1", "cpu": "1", "memory": "1Gi", **fields}
-    objects = objects_of(ground.plan, kind, wanted)
+    wanted = {"name": name, "team": platform.own("alpha"), "image": "registry.example.com/it:1", "cpu": "1", "memory": "1Gi", **fields}
+    objects = objects_of(platform.plan, kind, wanted)
     for each in objects:
         held = each["spec"]["jobTemplate"] if each["kind"] == "CronJob" else each
         if held is not each or each["kind"] == "Job":
             annotations = held["spec"]["template"]["metadata"].setdefault("annotations", {})
             annotations |= run_time_of_pods(UNTIL_RELEASED)
-    return ground.cluster.apply(*objects)
+    return platform.cluster.apply(*objects)
 
 
-def declare_every_kind(ground: QueueGround) -> None:
+def declare_every_kind(platform: QueuePlatform) -> None:
     """Declare three workers and a notebook's session in the queue, which fill a node, and standing services without it.
 
     These are a server of two replicas, a worker and a notebook.
     """
-    declared(ground, "queue-workers", "score", workload_class="best-effort", queue=WORK_QUEUE, workers=len(WORKERS))
-    start_session(ground, "ann")
-    declared(ground, "model-server", "ranker", workload_class="inference")
-    declared(ground, "queue-workers", "pull", workload_class="inference", queue=WORK_QUEUE, workers=1)
-    declared(ground, "notebook", "desk", workload_class="inference", home_gib=1)
+    declared(platform, "queue-workers", "score", workload_class="best-effort", queue=WORK_QUEUE, workers=len(WORKERS))
+    start_session(platform, "ann")
+    declared(platform, "model-server", "ranker", workload_class="inference")
+    declared(platform, "queue-workers", "pull", workload_class="inference", queue=WORK_QUEUE, workers=1)
+    declared(platform, "notebook", "desk", workload_class="inference", home_gib=1)
     # As `kubectl scale` does.
-    ground.cluster.patch(DEPLOYMENT, "desk", {"spec": {"replicas": 1}}, ground.own("alpha"))
+    platform.cluster.patch(DEPLOYMENT, "desk", {"spec": {"replicas": 1}}, platform.own("alpha"))
 
 
 WORKERS = ("score-0", "score-1", "score-2")
 """The Jobs of the workers of the queue."""
 
 
-def start_session(ground: QueueGround, name: str) -> None:
+def start_session(platform: QueuePlatform, name: str) -> None:
     """Declare a notebook of the queue and start a session as `kubectl create job --from` does. On SIGTERM, Jupyter exits with 0."""
-    *_, pattern = declared(ground, "notebook", name, workload_class="interactive", home_gib=1)
+    *_, pattern = declared(platform, "notebook", name, workload_class="interactive", home_gib=1)
     held = pattern["spec"]["jobTemplate"]
     held["spec"]["template"]["metadata"]["annotations"][_EXIT_CODE] = "0"
     metadata = {**held["metadata"], "name": name, "namespace": pattern["metadata"]["namespace"]}
-    ground.cluster.create({"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": held["spec"]})
+    platform.cluster.create({"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": held["spec"]})
 
 
 def ready_pods(pods: list[KubeObject], name: str) -> list[KubeObject]:
@@ -111,7 +111,7 @@ def ready_pods(pods: list[KubeObject], name: str) -> list[KubeObject]:
     return [each for each in running_pods(own) if condition(each, "Ready")]
 
 
-def wait_for_ready(ground: QueueGround, name: str, count: int, without: frozenset[str] = frozenset()) -> list[KubeObject]:
+def wait_for_ready(platform: QueuePlatform, name: str, count: int, without: frozenset[str] = frozenset()) -> list[KubeObject]:
     """Return the running pods of a service, as soon as there are `count`, all ready, and none of them is in `without`."""
 
     def found(pods: list[KubeObject]) -> tuple[list[KubeObject]] | None:
@@ -120,7 +120,7 @@ def wait_for_ready(ground: QueueGround, name: str, count: int, without: frozense
         return (ready,) if len(ready) == len(own) == count and not without & names(ready) else None
 
     what = f"{count} ready pods of {name}, without {len(without)}"
-    [pods] = ground.cluster.wait_for(POD, found, what, namespace=ground.own("alpha"), timeout_seconds=150)
+    [pods] = platform.cluster.wait_for(POD, found, what, namespace=platform.own("alpha"), timeout_seconds=150)
     return pods
 
 
@@ -132,8 +132,8 @@ def nodes_of(pods: list[KubeObject]) -> set[str]:
     return {each["spec"]["nodeName"] for each in pods}
 
 
-def replicas(ground: QueueGround, name: str) -> int:
-    found = ground.cluster.get(DEPLOYMENT, name, ground.own("alpha"))
+def replicas(platform: QueuePlatform, name: str) -> int:
+    found = platform.cluster.get(DEPLOYMENT, name, platform.own("alpha"))
     assert found is not None
     return found["spec"]["replicas"]
 

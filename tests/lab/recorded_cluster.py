@@ -24,7 +24,7 @@ Key = tuple[str, str, str]
 """Kind with its group, namespace and name of an object."""
 
 
-class Ground:
+class RecordedCluster:
     """One cluster. It is changed with kubectl; a permanent connection checks whether objects exist."""
 
     def __init__(self, kubectl: Path, kubeconfig: Path) -> None:
