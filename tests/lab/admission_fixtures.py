@@ -59,8 +59,8 @@ class Answer:
     warned: dict[str, str]
 
 
-class Asked(Cluster):
-    """An API server that gets only dry-run requests, with the same answers as real ones."""
+class DryRunCluster(Cluster):
+    """An API server with dry-run requests, whose answers are those of real ones."""
 
     def ask(self, each: KubeObject) -> Answer:
         """Return the answer to creating `each`."""
@@ -79,13 +79,13 @@ class Asked(Cluster):
         return bytes(self._client.request("get", "/metrics", serialize=False).data).decode()
 
 
-def passed_over(asked: Asked) -> dict[str, int]:
+def ignored_errors(server: DryRunCluster) -> dict[str, int]:
     """Return the number of requests that each policy let pass because of its own error since the API server started.
 
     No other source shows it.
     """
     found: dict[str, int] = {}
-    for each in _PASSED_OVER.finditer(asked.metrics()):
+    for each in _PASSED_OVER.finditer(server.metrics()):
         found[each["policy"]] = found.get(each["policy"], 0) + int(each["count"])
     return found
 
@@ -95,25 +95,25 @@ def _said(texts: Iterable[str]) -> dict[str, str]:
 
 
 @contextmanager
-def holding(cluster: Cluster, objects: list[KubeObject], namespace: str) -> Generator[Asked]:
+def with_policies(cluster: Cluster, objects: list[KubeObject], namespace: str) -> Generator[DryRunCluster]:
     """Yield the API server with policies, once they apply in `namespace`, a team's. On exit, wait until they apply no more."""
-    asked = Asked(cluster.kubeconfig)
+    server = DryRunCluster(cluster.kubeconfig)
     try:
         cluster.apply(*objects, *_LAST)
-        _wait_for_last(asked, held=True)
-        _wait(asked, namespace, held=True)
+        _wait_for_last(server, applied=True)
+        _wait(server, namespace, applied=True)
         if any(each["kind"] == "MutatingAdmissionPolicy" for each in objects):
-            _wait_for_owner_labels(asked, namespace)
-        yield asked
+            _wait_for_owner_labels(server, namespace)
+        yield server
     finally:
         for each in [*reversed(objects), *reversed(_LAST)]:
             cluster.delete(f"{each['apiVersion']}/{each['kind']}", each["metadata"]["name"], each["metadata"].get("namespace"))
-        _wait_for_last(asked, held=False)
-        _wait(asked, namespace, held=False)
+        _wait_for_last(server, applied=False)
+        _wait(server, namespace, applied=False)
 
 
 @contextmanager
-def holding_those_of(declared: Declarations, cluster: Cluster, team: str, *, guards: bool) -> Generator[Asked]:
+def with_policies_of(declared: Declarations, cluster: Cluster, team: str, *, guards: bool) -> Generator[DryRunCluster]:
     """Yield an API server with the policies of a program, for a namespace that counts as a team's and one without a team.
 
     Without `guards`, policies that protect a guarantee are left out: lint has no rules for them.
@@ -121,8 +121,8 @@ def holding_those_of(declared: Declarations, cluster: Cluster, team: str, *, gua
     for name, labels in ((team, {TEAM_LABEL: team}), (ELSEWHERE, {})):
         cluster.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}})
     every = [each.inputs for each in declared.made.values() if "admissionregistration.k8s.io" in each.type]
-    with holding(cluster, [each for each in every if guards or not each["metadata"]["name"].startswith(NAME)], team) as asked:
-        yield asked
+    with with_policies(cluster, [each for each in every if guards or not each["metadata"]["name"].startswith(NAME)], team) as server:
+        yield server
 
 
 @contextmanager
@@ -167,7 +167,7 @@ _LAST: tuple[KubeObject, ...] = (
             "matchConstraints": {
                 "resourceRules": [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["configmaps"]}]
             },
-            "validations": [{"expression": f"object.metadata.name != '{_LAST_NAME}'", "message": "the last policy is held"}],
+            "validations": [{"expression": f"object.metadata.name != '{_LAST_NAME}'", "message": "the last policy is applied"}],
         },
     },
     {
@@ -183,24 +183,26 @@ The API server learns of policies, and of bindings, in the order of their creati
 """
 
 
-def _wait_for_last(asked: Asked, *, held: bool) -> None:
+def _wait_for_last(server: DryRunCluster, *, applied: bool) -> None:
     refused: KubeObject = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": _LAST_NAME, "namespace": "default"}}
-    wait_until(lambda: (_LAST_NAME in asked.ask(refused).refusal) == held, f"the last policy is {'not held' if held else 'held'}")
+    wait_until(
+        lambda: (_LAST_NAME in server.ask(refused).refusal) == applied, f"the last policy is {'not applied' if applied else 'applied'}"
+    )
 
 
-def _wait(asked: Asked, namespace: str, *, held: bool) -> None:
+def _wait(server: DryRunCluster, namespace: str, *, applied: bool) -> None:
     """Wait for the labels of namespaces, by which bindings select them. They arrive by a separate watch, and no status shows when."""
 
     def everywhere() -> bool:
-        refused, warned = asked.ask(_wrong(namespace)), asked.ask(_wrong("default"))
-        return {bool(refused.denied), bool(warned.warned)} == {held}
+        refused, warned = server.ask(_wrong(namespace)), server.ask(_wrong("default"))
+        return {bool(refused.denied), bool(warned.warned)} == {applied}
 
-    wait_until(everywhere, f"the policies are {'not held' if held else 'held'}")
+    wait_until(everywhere, f"the policies are {'not applied' if applied else 'applied'}")
 
 
-def _wait_for_owner_labels(asked: Asked, namespace: str) -> None:
+def _wait_for_owner_labels(server: DryRunCluster, namespace: str) -> None:
     def labelled() -> bool:
-        taken = asked.ask(_unowned(namespace)).taken
+        taken = server.ask(_unowned(namespace)).taken
         return taken is not None and TEAM_LABEL in taken["metadata"].get("labels", {})
 
     wait_until(labelled, "work gets no owner labels")

@@ -119,26 +119,26 @@ class Generator:
 
     def _work(self, maker: PodMaker) -> KubeObject:
         core = maker.group in CORE_GROUPS
-        made: KubeObject = {
+        created: KubeObject = {
             "apiVersion": f"{maker.group}/v1" if maker.group else "v1",
             "kind": maker.kind,
             "metadata": {"name": "made", "namespace": self._namespace, **self._metadata()},
         }
         priority = self._one(self._priorities)
         for path in maker.paths:
-            self._fill(made, path.split("."), maker, core=core, priority=priority)
+            self._fill(created, path.split("."), maker, core=core, priority=priority)
         if maker.kind == "CronJob":
-            made["spec"] |= {"schedule": "0 4 * * *"}
-            made["spec"]["jobTemplate"] |= {"metadata": self._metadata()}
+            created["spec"] |= {"schedule": "0 4 * * *"}
+            created["spec"]["jobTemplate"] |= {"metadata": self._metadata()}
         if maker.kind in {"Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "ReplicationController"}:
-            made["spec"]["template"].setdefault("metadata", {}).setdefault("labels", {})["app"] = "made"
+            created["spec"]["template"].setdefault("metadata", {}).setdefault("labels", {})["app"] = "made"
             selector: dict[str, Any] = {"app": "made"}
-            made["spec"]["selector"] = selector if maker.kind == "ReplicationController" else {"matchLabels": selector}
+            created["spec"]["selector"] = selector if maker.kind == "ReplicationController" else {"matchLabels": selector}
         if maker.kind == "JobSet" and self._chance(0.5):
-            made["spec"]["failurePolicy"] = {"maxRestarts": self._one((0, 2, 3, 10))}
+            created["spec"]["failurePolicy"] = {"maxRestarts": self._one((0, 2, 3, 10))}
         if maker.kind in {"PyTorchJob", "RayJob"} and self._chance(0.3):
-            made["spec"].setdefault("runPolicy", {})["activeDeadlineSeconds"] = self._one((3600, 604_800, 604_801))
-        return made
+            created["spec"].setdefault("runPolicy", {})["activeDeadlineSeconds"] = self._one((3600, 604_800, 604_801))
+        return created
 
     def _fill(self, into: dict[str, Any], path: list[str], maker: PodMaker, *, core: bool, priority: str) -> None:
         """Put a pod's spec at a path, and the surrounding fields of a Job."""

@@ -35,7 +35,7 @@ def urn_of(each: KubeObject, name: str = "it") -> str:
 
 
 @dataclass(frozen=True)
-class Made:
+class ResourceState:
     """A resource in the engine's state."""
 
     urn: str
@@ -53,7 +53,7 @@ class Refused:
     """A failed call: `text` for the user, `kept` and the `reasons` if the state keeps the object with them."""
 
     text: str = ""
-    kept: Made | None = None
+    kept: ResourceState | None = None
     reasons: list[str] = field(default_factory=list)
 
 
@@ -72,55 +72,59 @@ class Driver:
         request: Any = provider_pb2.CheckRequest(urn=urn_of(each, name), olds=encode(olds or {}), news=encode(each), randomSeed=seed)
         return decode(self.stub.Check(request).inputs)
 
-    def create(self, each: KubeObject, *, preview: bool = False, timeout: float = 0) -> Made:
+    def create(self, each: KubeObject, *, preview: bool = False, timeout: float = 0) -> ResourceState:
         inputs = self.check(each)
         request: Any = provider_pb2.CreateRequest(urn=urn_of(each), properties=encode(inputs), preview=preview, timeout=timeout)
         answer = self.stub.Create(request)
-        return Made(urn_of(each), answer.id, inputs, decode(answer.properties))
+        return ResourceState(urn_of(each), answer.id, inputs, decode(answer.properties))
 
-    def diff(self, made: Made, each: KubeObject, *, ignored: Sequence[str] = ()) -> Any:
+    def diff(self, created: ResourceState, each: KubeObject, *, ignored: Sequence[str] = ()) -> Any:
         return self.stub.Diff(
             provider_pb2.DiffRequest(
-                id=made.identity,
-                urn=made.urn,
-                olds=encode(made.outputs),
-                old_inputs=encode(made.inputs),
-                news=encode(self.check(each, olds=made.inputs)),
+                id=created.identity,
+                urn=created.urn,
+                olds=encode(created.outputs),
+                old_inputs=encode(created.inputs),
+                news=encode(self.check(each, olds=created.inputs)),
                 ignoreChanges=ignored,
             )
         )
 
-    def changes(self, made: Made, each: KubeObject, *, ignored: Sequence[str] = ()) -> dict[str, str]:
+    def changes(self, created: ResourceState, each: KubeObject, *, ignored: Sequence[str] = ()) -> dict[str, str]:
         """Return the differing properties and the kinds of difference, such as {"spec.replicas": "UPDATE"}."""
         kinds: Any = provider_pb2.PropertyDiff.Kind
-        found = self.diff(made, each, ignored=ignored).detailedDiff
+        found = self.diff(created, each, ignored=ignored).detailedDiff
         return {path: kinds.Name(found[path].kind) for path in found}
 
-    def update(self, made: Made, each: KubeObject, *, preview: bool = False, ignored: Sequence[str] = (), timeout: float = 0) -> Made:
-        inputs = self.check(each, olds=made.inputs)
+    def update(
+        self, created: ResourceState, each: KubeObject, *, preview: bool = False, ignored: Sequence[str] = (), timeout: float = 0
+    ) -> ResourceState:
+        inputs = self.check(each, olds=created.inputs)
         answer = self.stub.Update(
             provider_pb2.UpdateRequest(
-                id=made.identity,
-                urn=made.urn,
-                olds=encode(made.outputs),
-                old_inputs=encode(made.inputs),
+                id=created.identity,
+                urn=created.urn,
+                olds=encode(created.outputs),
+                old_inputs=encode(created.inputs),
                 news=encode(inputs),
                 preview=preview,
                 ignoreChanges=ignored,
                 timeout=timeout,
             )
         )
-        return replace(made, inputs=inputs, outputs=decode(answer.properties))
+        return replace(created, inputs=inputs, outputs=decode(answer.properties))
 
-    def read(self, made: Made) -> Made:
-        request: Any = provider_pb2.ReadRequest(id=made.identity, urn=made.urn, properties=encode(made.outputs), inputs=encode(made.inputs))
+    def read(self, created: ResourceState) -> ResourceState:
+        request: Any = provider_pb2.ReadRequest(
+            id=created.identity, urn=created.urn, properties=encode(created.outputs), inputs=encode(created.inputs)
+        )
         answer = self.stub.Read(request)
-        return Made(made.urn, answer.id, decode(answer.inputs), decode(answer.properties))
+        return ResourceState(created.urn, answer.id, decode(answer.inputs), decode(answer.properties))
 
-    def delete(self, made: Made, *, timeout: float = 0) -> None:
+    def delete(self, created: ResourceState, *, timeout: float = 0) -> None:
         self.stub.Delete(
             provider_pb2.DeleteRequest(
-                id=made.identity, urn=made.urn, properties=encode(made.outputs), old_inputs=encode(made.inputs), timeout=timeout
+                id=created.identity, urn=created.urn, properties=encode(created.outputs), old_inputs=encode(created.inputs), timeout=timeout
             )
         )
 
@@ -156,7 +160,7 @@ def refusal(urn: str = "", inputs: dict[str, Any] | None = None) -> Generator[Re
             status.details[0].Unpack(detail)
             known = decode(detail.inputs) if detail.inputs.fields else (inputs or {})
             found.reasons = list(detail.reasons)
-            found.kept = Made(urn, detail.id, known, decode(detail.properties))
+            found.kept = ResourceState(urn, detail.id, known, decode(detail.properties))
 
 
 def config_map(namespace: str, name: str = "settings", **data: str) -> KubeObject:

@@ -147,14 +147,14 @@ def queues_of(
     adapt: Callable[[KubeObject], None] = unchanged,
     /,
     *,
-    endings_kept: bool = True,
+    with_ending_policy: bool = True,
     **settings: Any,
 ) -> Generator[QueuePlatform]:
     """Yield a platform of `settings`, with this many fake nodes of its pools, on the lab.
 
     adapt: changes an object in place where a test cannot wait for the shipped values.
-    endings_kept: whether the platform has its policy flexspot-guarantee-ending. Without it a Job that Kueue preempts in the second in which
-    it ends keeps its GPUs forever.
+    with_ending_policy: whether the platform has its policy flexspot-guarantee-ending. Without it a Job that Kueue preempts in the second in
+    which it ends keeps its GPUs forever.
 
     The other admission policies are missing: a cluster has one set of them.
     """
@@ -164,7 +164,7 @@ def queues_of(
     platform = QueuePlatform(cluster, settings, plan, program_objects(plan, register), suffix)
     for each in platform.objects:
         adapt(each)
-    endings = _policy_of_endings(platform, register) if endings_kept else []
+    endings = _policy_of_endings(platform, register) if with_ending_policy else []
     try:
         cluster.apply(*platform.objects, *endings)
         for pool, count in nodes.items():

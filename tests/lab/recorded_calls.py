@@ -123,18 +123,18 @@ CONTROLLERS = {"karpenter", "kueue", "kube-controller-manager", "kube-scheduler"
 _CONTROLLERS_ANNOTATIONS = ("karpenter.sh/nodepool-hash", "deployment.kubernetes.io/revision")
 
 
-def without_the_arbitrary(value: Any, key: str = "", *, keeps_status: bool = False) -> Any:
+def without_arbitrary_values(value: Any, key: str = "", *, keeps_status: bool = False) -> Any:
     """Return an answer without values that differ between runs, and without what controllers write at any time."""
     if is_object(value):
         return {
-            name: without_the_arbitrary(each, name, keeps_status=keeps_status)
+            name: without_arbitrary_values(each, name, keeps_status=keeps_status)
             for name, each in value.items()
-            if (keeps_status and name == "status") or not _is_a_controllers(name, each, value)
+            if (keeps_status and name == "status") or not _is_of_a_controller(name, each, value)
         }
     if key in _ADDRESSES and value not in ("None", ["None"]):
         return "<address>"
     if is_list(value):
-        found = [without_the_arbitrary(each) for each in value]
+        found = [without_arbitrary_values(each) for each in value]
         if key == "managedFields":
             kept = [each for each in found if each["manager"] not in CONTROLLERS and each.get("subresource") != "status"]
             return sorted(kept, key=lambda each: (each["manager"], each["operation"], each.get("subresource", "")))
@@ -145,7 +145,7 @@ def without_the_arbitrary(value: Any, key: str = "", *, keeps_status: bool = Fal
     return _TIME.sub("<time>", _UID.sub("<uid>", value)) if isinstance(value, str) else value
 
 
-def _is_a_controllers(name: str, value: Any, holder: dict[str, Any]) -> bool:
+def _is_of_a_controller(name: str, value: Any, holder: dict[str, Any]) -> bool:
     if name == "status":
         # Written by a controller some time after the object; whether it was in time differs.
         return "metadata" in holder

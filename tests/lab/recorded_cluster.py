@@ -57,7 +57,7 @@ class RecordedCluster:
             return False
         return found is not None
 
-    def see_ended(self, each: KubeObject) -> None:
+    def wait_until_gone(self, each: KubeObject) -> None:
         """Return when an object that is being deleted is gone, and at once if it is not being deleted. Raises TimeoutError."""
         for _ in range(600):
             if not self.exists(each):
@@ -95,7 +95,7 @@ class RecordedCluster:
 
     def make(self, each: KubeObject) -> None:
         """Create an object in its former state: each of its managers sets its own part, with its own operation."""
-        entries = [entry for entry in each["metadata"].get("managedFields", []) if _is_somebodys(entry)]
+        entries = [entry for entry in each["metadata"].get("managedFields", []) if _is_external(entry)]
         created = False
         for entry in sorted(entries, key=lambda entry: entry["operation"] == "Apply"):
             part = _part(each, entry["fieldsV1"])
@@ -143,7 +143,7 @@ def _kind(key: Key) -> str:
     return key[0].partition(".")[0]
 
 
-def _is_somebodys(entry: dict[str, Any]) -> bool:
+def _is_external(entry: dict[str, Any]) -> bool:
     return entry["manager"] not in CONTROLLERS and not entry.get("subresource")
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import grpc
 from pulumi.runtime.proto import provider_pb2, status_pb2
-from recorded_calls import Line, differences, expected, message_of, without_the_arbitrary, written
+from recorded_calls import Line, differences, expected, message_of, without_arbitrary_values, written
 
 from flexspot.lab.providers.values import is_list, is_object
 
@@ -107,7 +107,7 @@ class Replay:
     def _compare(self, each: Line, recorded: Any, ours: Any) -> None:
         keeps_status = each.method == "Create" and each.is_preview
         self.compared[each.method.partition(" ")[0]] += 1
-        one, other = (without_the_arbitrary(value, keeps_status=keeps_status) for value in (recorded, ours))
+        one, other = (without_arbitrary_values(value, keeps_status=keeps_status) for value in (recorded, ours))
         self.found += [f"{each.where} {difference}" for difference in differences(one, other)]
 
     def _asked(self, each: Line, meanwhile: list[Line]) -> tuple[Any, str, Any]:
@@ -136,13 +136,13 @@ class Replay:
                 self._presuppose_namespace(namespace)
             if "name" in properties.get("metadata", {}) and not each.is_preview and not each.error:
                 # A deletion that does not wait (pulumi.com/skipAwait) had ended by then, when the calls were recorded.
-                self._cluster.see_ended(self._about(properties))
+                self._cluster.wait_until_gone(self._about(properties))
             return
         known = next((about for about in (olds, properties) if "metadata" in about), None)
         about = self._about(known or (each.response or {}).get("properties", {}))
         is_gone = "not found" in each.error or (each.method == "Read" and not each.response)
         if "metadata" in about and not is_gone:
-            self._make_if_left_out(about)
+            self._create_if_omitted(about)
 
     def _about(self, recorded: dict[str, Any]) -> KubeObject:
         """Return an object of a request with our names and without the signs of secrets."""
@@ -152,9 +152,9 @@ class Replay:
     def _presuppose_named(self, kind: str, namespace: str, name: str) -> None:
         """Create an object that an action by hand or an observation of the cluster requires, as it was first seen in the recording."""
         if about := self._objects.get((kind, namespace, name)):
-            self._make_if_left_out(self._about(about))
+            self._create_if_omitted(self._about(about))
 
-    def _make_if_left_out(self, about: KubeObject) -> None:
+    def _create_if_omitted(self, about: KubeObject) -> None:
         if self._cluster.is_new(about) and not self._cluster.exists(about):
             if namespace := _namespace(about):
                 self._presuppose_namespace(namespace)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 import yaml
-from admission_fixtures import holding
+from admission_fixtures import with_policies
 from kubernetes.client.exceptions import ApiException
 from queue_fixtures import two_teams
 from queue_objects import admission_objects
@@ -40,13 +40,13 @@ def fragile(job: KubeObject) -> KubeObject:
 def test_a_teams_wrong_job_is_refused_with_lints_message(cluster: Cluster, register: Register, tmp_path: Path) -> None:
     with (
         two_teams(cluster, register) as platform,
-        holding(cluster, admission_objects(platform.plan, register), platform.own("alpha")) as asked,
+        with_policies(cluster, admission_objects(platform.plan, register), platform.own("alpha")) as server,
     ):
         wrong = fragile(platform.job("alpha", "wrong"))
         (tmp_path / "platform.yaml").write_text(yaml.safe_dump_all([*platform.objects, wrong]))
 
         printed = as_text(lint([str(tmp_path)], Configuration()))
-        answer = asked.ask(wrong)
+        answer = server.ask(wrong)
 
         assert answer.taken is None
         message, remedy = answer.denied[DIES].split(". To fix it: ")
@@ -55,7 +55,7 @@ def test_a_teams_wrong_job_is_refused_with_lints_message(cluster: Cluster, regis
         # With a suppression, it is accepted until the suppression's last day, by the API server's own clock.
         for reason, taken in (("it resumes by hand; until=2999-12-31", True), ("it resumes by hand; until=2020-01-31", False), ("", False)):
             excused = fragile(platform.job("alpha", "excused", annotations={f"flexspot.dev/ignore-{DIES}": reason}))
-            assert (asked.ask(excused).taken is not None) == taken, reason
+            assert (server.ask(excused).taken is not None) == taken, reason
 
         # An update is not refused, either: the number of retries is the field of an existing Job that the API server lets users change.
         wrong["spec"]["backoffLimit"] = 3
@@ -67,7 +67,10 @@ def test_a_teams_wrong_job_is_refused_with_lints_message(cluster: Cluster, regis
 
 
 def test_right_jobs_run_are_preempted_and_run_again_and_no_update_of_kueue_is_refused(cluster: Cluster, register: Register) -> None:
-    with two_teams(cluster, register) as platform, holding(cluster, admission_objects(platform.plan, register), platform.own("alpha")):
+    with (
+        two_teams(cluster, register) as platform,
+        with_policies(cluster, admission_objects(platform.plan, register), platform.own("alpha")),
+    ):
         for number in range(4):
             platform.submit("alpha", f"alpha-{number}")
         platform.wait_for_running("alpha", "alpha-0", "alpha-1", "alpha-2", "alpha-3")
@@ -94,8 +97,8 @@ def test_work_from_before_the_policies_continues(cluster: Cluster, register: Reg
         cluster.create(fragile(platform.job("alpha", "old")))
         platform.wait_for_refusal("alpha", "old", "is inactive")
 
-        with holding(cluster, admission_objects(platform.plan, register), platform.own("alpha")) as asked:
-            assert DIES in asked.ask(fragile(platform.job("alpha", "new"))).denied
+        with with_policies(cluster, admission_objects(platform.plan, register), platform.own("alpha")) as server:
+            assert DIES in server.ask(fragile(platform.job("alpha", "new"))).denied
             platform.redeploy(register)
 
             # Kueue adds a selector to it and starts it, and its pods are created.

@@ -6,7 +6,7 @@ import copy
 from typing import TYPE_CHECKING
 
 import pytest
-from admission_fixtures import Asked, holding_those_of, passed_over
+from admission_fixtures import DryRunCluster, ignored_errors, with_policies_of
 from admission_parity import told_by_rules
 from kubernetes.client.exceptions import ApiException
 from program_declarations import as_shipped
@@ -76,31 +76,31 @@ def job(pod: KubeObject) -> KubeObject:
 
 
 @pytest.fixture
-def asked(cluster: Cluster) -> Iterator[Asked]:
+def server(cluster: Cluster) -> Iterator[DryRunCluster]:
     """Yield the shipped local stack's policies, including those that protect a guarantee."""
-    with holding_those_of(as_shipped("local"), cluster, TEAM, guards=True) as found:
+    with with_policies_of(as_shipped("local"), cluster, TEAM, guards=True) as found:
         # Otherwise no error of a policy would be visible: policies with errors are ignored silently.
         assert "apiserver_validating_admission_policy_check_total{" in found.metrics()
         yield found
 
 
-def test_the_largest_jobs_are_judged_on_creation_and_on_update(asked: Asked) -> None:
-    before = passed_over(asked)
+def test_the_largest_jobs_are_judged_on_creation_and_on_update(server: DryRunCluster) -> None:
+    before = ignored_errors(server)
 
     for nested in (False, True):
-        taken = asked.ask(job(saving_pod(nested=nested)))
+        taken = server.ask(job(saving_pod(nested=nested)))
         assert taken.taken is not None, taken.refusal
         assert CHECKPOINT not in taken.warned
 
         lost = job(losing_pod(nested=nested))
         [said] = told_by_rules(lost, [])[CHECKPOINT]
-        assert asked.ask(lost).denied == {CHECKPOINT: said}
+        assert server.ask(lost).denied == {CHECKPOINT: said}
 
     # Updates are judged like creations, with both objects checked.
-    large = asked.create(job(saving_pod(nested=False)))
+    large = server.create(job(saving_pod(nested=False)))
     with pytest.raises(ApiException) as refused:
-        asked.patch("batch/v1/Job", large["metadata"]["name"], {"spec": {"activeDeadlineSeconds": 10**9}}, TEAM)
+        server.patch("batch/v1/Job", large["metadata"]["name"], {"spec": {"activeDeadlineSeconds": 10**9}}, TEAM)
     assert "never-ends" in str(refused.value.body)
-    asked.patch("batch/v1/Job", large["metadata"]["name"], {"spec": {"activeDeadlineSeconds": 1800}}, TEAM)
-    asked.delete("batch/v1/Job", large["metadata"]["name"], TEAM)
-    assert passed_over(asked) == before
+    server.patch("batch/v1/Job", large["metadata"]["name"], {"spec": {"activeDeadlineSeconds": 1800}}, TEAM)
+    server.delete("batch/v1/Job", large["metadata"]["name"], TEAM)
+    assert ignored_errors(server) == before

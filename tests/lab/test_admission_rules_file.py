@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
-from admission_fixtures import Asked, holding_those_of
+from admission_fixtures import DryRunCluster, with_policies_of
 from policy_server import PolicyServer
 from program_declarations import declared, shipped
 
@@ -85,8 +85,8 @@ def rules_file(tmp_path: Path) -> Path:
     return file
 
 
-def by_cluster(asked: Asked, each: KubeObject) -> dict[str, str]:
-    answer = asked.ask(each)
+def by_cluster(server: DryRunCluster, each: KubeObject) -> dict[str, str]:
+    answer = server.ask(each)
     assert answer.taken or answer.denied, answer.refusal
     return {**dict.fromkeys(answer.warned, "advisory"), **dict.fromkeys(answer.denied, "mandatory")}
 
@@ -99,9 +99,9 @@ def by_cluster(asked: Asked, each: KubeObject) -> dict[str, str]:
 )
 def test_levels_locks_parameters_and_suppressions_apply_in_the_cluster(cluster: Cluster, rules_file: Path) -> None:
     for admission, place in (({}, 1), ({"rules_file": str(rules_file)}, 2)):
-        with holding_those_of(declared("local", shipped("local", admission=admission)), cluster, TEAM, guards=False) as asked:
+        with with_policies_of(declared("local", shipped("local", admission=admission)), cluster, TEAM, guards=False) as server:
             for name, case in CASES.items():
-                assert by_cluster(asked, case[0]) == case[place], (name, admission)
+                assert by_cluster(server, case[0]) == case[place], (name, admission)
 
 
 def test_lint_and_the_policy_pack_agree_on_the_same_file(rules_file: Path, tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ SPOT = {"key": "flexspot.dev/capacity-type", "operator": "Equal", "value": "spot
 LABELS = {"flexspot.dev/owner": "research"}
 
 
-def made(version: str, kind: str, name: str, spec: dict[str, Any] | None = None, *, space: str = "", **metadata: Any) -> KubeObject:
+def kube_object(version: str, kind: str, name: str, spec: dict[str, Any] | None = None, *, space: str = "", **metadata: Any) -> KubeObject:
     named = {"name": name, "labels": LABELS, **({"namespace": space} if space else {}), **metadata}
     return {"apiVersion": version, "kind": kind, "metadata": named, **({} if spec is None else {"spec": spec})}
 
@@ -52,23 +52,25 @@ def node_pool(name: str, *, taints: Any = (TAINT, SPOT_TAINT), limits: Any = Non
     ]
     reference = {"group": "karpenter.kwok.sh", "kind": "KWOKNodeClass", "name": node_class}
     template = {"spec": {"nodeClassRef": reference, "requirements": requirements, "taints": list(taints)}}
-    return made("karpenter.sh/v1", "NodePool", name, {"template": template, "limits": {"nvidia.com/gpu": 8} if limits is None else limits})
+    return kube_object(
+        "karpenter.sh/v1", "NodePool", name, {"template": template, "limits": {"nvidia.com/gpu": 8} if limits is None else limits}
+    )
 
 
 def cluster_queue(name: str, flavor: str, **spec: Any) -> KubeObject:
     covered = ["cpu", "memory", "nvidia.com/gpu"]
     resources = [{"name": each, "nominalQuota": 4} for each in covered]
     group = {"coveredResources": covered, "flavors": [{"name": flavor, "resources": resources}]}
-    return made(KUEUE, "ClusterQueue", name, {**spec, "resourceGroups": [group]})
+    return kube_object(KUEUE, "ClusterQueue", name, {**spec, "resourceGroups": [group]})
 
 
 def flavor(name: str, labels: dict[str, str]) -> KubeObject:
     tolerations = [{"key": TAINT["key"], "operator": "Exists", "effect": "NoSchedule"}, SPOT]
-    return made(KUEUE, "ResourceFlavor", name, {"nodeLabels": labels, "tolerations": tolerations})
+    return kube_object(KUEUE, "ResourceFlavor", name, {"nodeLabels": labels, "tolerations": tolerations})
 
 
 def local_queue(name: str, leads_to: str) -> KubeObject:
-    return made(KUEUE, "LocalQueue", name, {"clusterQueue": leads_to}, space=SPACE)
+    return kube_object(KUEUE, "LocalQueue", name, {"clusterQueue": leads_to}, space=SPACE)
 
 
 def pod_spec(limits: dict[str, str], **more: Any) -> dict[str, Any]:
@@ -85,17 +87,17 @@ def job(name: str, queue: str = "gpus") -> KubeObject:
     ignored = [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]}]
     template = {"spec": {**pod_spec(GPUS), "terminationGracePeriodSeconds": 60}}
     spec = {"suspend": True, "backoffLimit": 3, "podFailurePolicy": {"rules": ignored}, "template": template}
-    return made("batch/v1", "Job", name, spec, space=SPACE, labels=labels)
+    return kube_object("batch/v1", "Job", name, spec, space=SPACE, labels=labels)
 
 
 RIGHT: list[KubeObject] = [
-    made("karpenter.kwok.sh/v1alpha1", "KWOKNodeClass", "workloads"),
+    kube_object("karpenter.kwok.sh/v1alpha1", "KWOKNodeClass", "workloads"),
     node_pool("right"),
     flavor("right", {"karpenter.sh/nodepool": "right"}),
     cluster_queue("right", "right", namespaceSelector={}),
     local_queue("gpus", "right"),
     job("right"),
-    made("v1", "ResourceQuota", "right", {"hard": {"requests.nvidia.com/gpu": "8"}}, space=SPACE),
+    kube_object("v1", "ResourceQuota", "right", {"hard": {"requests.nvidia.com/gpu": "8"}}, space=SPACE),
 ]
 
 PLANTED: dict[str, KubeObject] = {
@@ -124,7 +126,7 @@ def node(name: str, group: str, taints: list[dict[str, str]]) -> KubeObject:
 @pytest.fixture(scope="module")
 def planted(stack_lab: LabControlPlane) -> Iterator[Cluster]:
     cluster = Cluster(stack_lab.home.kubeconfig)
-    cluster.apply(made("v1", "Namespace", SPACE))
+    cluster.apply(kube_object("v1", "Namespace", SPACE))
     cluster.wait_for("v1/ServiceAccount", bool, f"the service account of {SPACE}", namespace=SPACE)
     cluster.apply(*RIGHT, *PLANTED.values())
     for name, group, taints in (("idle", "idle", [TAINT]), ("bare", "bare", []), ("dear", "dear", [TAINT])):
@@ -133,7 +135,7 @@ def planted(stack_lab: LabControlPlane) -> Iterator[Cluster]:
     tolerations = [{"key": "nvidia.com/gpu", "operator": "Exists"}, {"key": "node.kubernetes.io/not-ready", "operator": "Exists"}, SPOT]
     for name in ("bare", "dear"):
         spec = pod_spec(GPUS, nodeName=name, tolerations=tolerations if name == "dear" else tolerations[:2])
-        cluster.apply(made("v1", "Pod", f"on-{name}", spec, space=SPACE))
+        cluster.apply(kube_object("v1", "Pod", f"on-{name}", spec, space=SPACE))
     yield cluster
     for name in ("idle", "bare", "dear"):
         cluster.delete(NODE, name)
@@ -171,7 +173,7 @@ ALSO = {("toleration-without-selector", "on-dear")}
 def test_a_user_with_limited_rights_sees_the_missing_lists_and_no_false_findings(planted: Cluster, tmp_path: Path) -> None:
     rules = [{"apiGroups": ["batch", "apps", "karpenter.sh"], "resources": ["*"], "verbs": ["list"]}]
     planted.apply(
-        made("v1", "ServiceAccount", "auditor", space=SPACE),
+        kube_object("v1", "ServiceAccount", "auditor", space=SPACE),
         {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "auditor"}, "rules": rules},
         {
             "apiVersion": "rbac.authorization.k8s.io/v1",

@@ -29,11 +29,11 @@ def of_component(register: Register, namespace: str, purpose: str) -> list[KubeO
         "purpose": purpose,
         "labels": {"flexspot.dev/owner": "ann"},
     }
-    made = register(lambda: GcsFuseVolume("red", inputs | {"file_cache_gib": 4}))
+    created = register(lambda: GcsFuseVolume("red", inputs | {"file_cache_gib": 4}))
     return [
         {"apiVersion": "v1", "kind": kind, **each}
         for kind in ("PersistentVolume", "PersistentVolumeClaim")
-        for each in made.of(f"kubernetes:core/v1:{kind}")
+        for each in created.of(f"kubernetes:core/v1:{kind}")
     ]
 
 

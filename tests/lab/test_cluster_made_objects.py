@@ -76,8 +76,8 @@ def known(value: Any, later: str = "known-later") -> Any:
 
 def objects_of(stack: str) -> list[KubeObject]:
     """Return the Kubernetes objects of a shipped stack in the order in which the program declares them, without charts."""
-    made = as_shipped(stack).made.values()
-    return [known(each.inputs) for each in made if each.type.startswith("kubernetes:") and "kind" in each.inputs]
+    created = as_shipped(stack).made.values()
+    return [known(each.inputs) for each in created if each.type.startswith("kubernetes:") and "kind" in each.inputs]
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +89,7 @@ def fresh(stack_lab: LabControlPlane, tools: Tools) -> dict[str, set[tuple[str, 
     on_lab = Cluster(stack_lab.home.kubeconfig)
     kinds = {kind_of(each) for stack in STACKS for each in objects_of(stack)}
     on_lab.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "brand-new"}})
-    let_kubernetes_make_its_own(on_lab, ["brand-new"])
+    wait_for_default_objects(on_lab, ["brand-new"])
     rebuilt = [TESTS / "components" / "gke" / "compute_class_crd.yaml", TESTS / "components" / "measurement" / "monitoring_crds.yaml"]
     definitions = read_objects(*rebuilt, *tools.assets("karpenter-aws", "crds"))
     on_lab.apply(*definitions)
@@ -109,7 +109,7 @@ def placed(each: KubeObject) -> tuple[str, str]:
     return each["metadata"]["name"], each["metadata"].get("namespace", "")
 
 
-def let_kubernetes_make_its_own(cluster: Cluster, namespaces: Iterable[str]) -> None:
+def wait_for_default_objects(cluster: Cluster, namespaces: Iterable[str]) -> None:
     """Return when the controllers have created their objects in each namespace."""
     for namespace in namespaces:
         for kind, name in (("v1/ServiceAccount", "default"), ("v1/ConfigMap", "kube-root-ca.crt")):
@@ -120,7 +120,7 @@ def let_kubernetes_make_its_own(cluster: Cluster, namespaces: Iterable[str]) -> 
             cluster.wait_for(kind, there, f"{name} in {namespace}", namespace=namespace)
 
 
-def let_controllers_do_their_part(cluster: Cluster, objects: list[KubeObject]) -> None:
+def wait_for_controllers(cluster: Cluster, objects: list[KubeObject]) -> None:
     """Return when queues are active, quotas are counted and claims are bound."""
     for kind in (QUEUE, LOCAL_QUEUE, QUOTA, CLAIM):
         names = {placed(each) for each in objects if kind_of(each) == kind}
@@ -176,15 +176,15 @@ def test_every_object_of_a_stack_can_be_created_next_to_kubernetes_own_and_keeps
             # A POST, like the official provider's: AlreadyExists if the object exists.
             posted[kind_of(each), *placed(each)] = on_lab.create(each)
             if each["kind"] == "Namespace":
-                let_kubernetes_make_its_own(on_lab, [each["metadata"]["name"]])
-        let_controllers_do_their_part(on_lab, objects)
+                wait_for_default_objects(on_lab, [each["metadata"]["name"]])
+        wait_for_controllers(on_lab, objects)
 
         found: dict[str, set[str]] = {}
         for each in objects:
-            made = posted[kind_of(each), *placed(each)]
+            created = posted[kind_of(each), *placed(each)]
             now = on_lab.get(kind_of(each), each["metadata"]["name"], each["metadata"].get("namespace"))
             assert now is not None
-            ours = {entry["manager"] for entry in made["metadata"]["managedFields"]}
+            ours = {entry["manager"] for entry in created["metadata"]["managedFields"]}
             for manager, path in fields_of_others(now, each, ours):
                 found.setdefault(f"{kind_of(each)} {path}", set()).add(manager)
         refused = refused_edits(on_lab, stack)

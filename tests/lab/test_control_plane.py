@@ -36,9 +36,9 @@ MEMO = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "memo", "n
 @pytest.fixture
 def own(tmp_path: Path) -> Iterator[LabControlPlane]:
     """Yield the test's own lab, not started. Parts that the test leaves running are stopped."""
-    made = LabControlPlane(LabHome(tmp_path / ".lab", "own"))
-    yield made
-    end(running_parts(made.home).values(), 5)
+    created = LabControlPlane(LabHome(tmp_path / ".lab", "own"))
+    yield created
+    end(running_parts(created.home).values(), 5)
 
 
 def ports_of(lab: LabControlPlane) -> dict[str, int]:
@@ -179,7 +179,7 @@ def test_an_api_port_that_is_in_use_is_refused_with_its_owner(own: LabControlPla
         squatter.listen()
         port = squatter.getsockname()[1]
 
-        with pytest.raises(LabError, match=f"port {port}, asked for as the API server's, is in use by") as refused:
+        with pytest.raises(LabError, match=f"port {port}, requested for the API server, is in use by") as refused:
             own.start(tools, Silence(), api_port=port)
 
     assert refused.value.exit_code is ExitCode.BAD_USAGE

@@ -88,14 +88,14 @@ def workload(pod: SystemPod, number: int, namespace: str) -> KubeObject:
 @pytest.fixture
 def system_nodes(cluster: Cluster, namespace: str) -> Iterator[Callable[[SystemRoom, int], list[str]]]:
     """Yield a function that creates the test's own fake nodes, with the room of a system pool's nodes."""
-    made: list[str] = []
+    created: list[str] = []
 
     def make(room: SystemRoom, nodes: int) -> list[str]:
-        made.extend(cluster.create(node_object(namespace, number, room))["metadata"]["name"] for number in range(nodes))
-        return made
+        created.extend(cluster.create(node_object(namespace, number, room))["metadata"]["name"] for number in range(nodes))
+        return created
 
     yield make
-    for name in made:
+    for name in created:
         cluster.delete(NODE, name)
 
 

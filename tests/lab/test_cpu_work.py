@@ -33,9 +33,9 @@ def platform(cluster: Cluster, register: Register) -> Iterator[QueuePlatform]:
     alpha = {"name": "alpha", "shares": {"l4-spot": 2}, "cpu_work": {"vcpu": 8, "memory_gib": 32}}
     beta = {"name": "beta", "shares": {"l4-spot": 2}, "cpu_work": {"vcpu": 4, "memory_gib": 16}}
     room = {"max_vcpu": 16, "max_memory_gib": 64}
-    with queues_of(cluster, register, {"l4-spot": 1}, pools=[pool], teams=[alpha, beta], other_work=room) as made:
-        cluster.create(cpu_node(made))
-        yield made
+    with queues_of(cluster, register, {"l4-spot": 1}, pools=[pool], teams=[alpha, beta], other_work=room) as deployed:
+        cluster.create(cpu_node(deployed))
+        yield deployed
 
 
 def cpu_node(platform: QueuePlatform) -> KubeObject:

@@ -49,10 +49,10 @@ def test_it_has_only_the_rights_of_every_identity(namespace: str, cluster: Clust
             account.list(kind, namespace)
 
 
-def has_token(made: KubeObject) -> bool:
+def has_token(created: KubeObject) -> bool:
     """Return whether the API server has given a pod a token of its service account, in a volume that its container mounts."""
-    projected = [each["name"] for each in made["spec"].get("volumes", []) if "serviceAccountToken" in str(each.get("projected"))]
-    return any(mount["name"] in projected for mount in made["spec"]["containers"][0].get("volumeMounts", []))
+    projected = [each["name"] for each in created["spec"].get("volumes", []) if "serviceAccountToken" in str(each.get("projected"))]
+    return any(mount["name"] in projected for mount in created["spec"]["containers"][0].get("volumeMounts", []))
 
 
 TOKENS: tuple[tuple[dict[str, Any], tuple[str, bool]], ...] = (
@@ -66,5 +66,5 @@ TOKENS: tuple[tuple[dict[str, Any], tuple[str, bool]], ...] = (
 def test_the_account_and_the_pod_decide_whether_a_token_is_mounted(namespace: str, cluster: Cluster) -> None:
     # A setting of the account never prevented a pod from requesting a token. The token is harmless because it gives no rights.
     for spec, expected in TOKENS:
-        made = cluster.create(pod(namespace, **spec))
-        assert (made["spec"]["serviceAccountName"], has_token(made)) == expected
+        created = cluster.create(pod(namespace, **spec))
+        assert (created["spec"]["serviceAccountName"], has_token(created)) == expected

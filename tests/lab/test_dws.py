@@ -32,7 +32,7 @@ pytestmark = pytest.mark.lab
 RETRIES = 1
 
 
-def in_a_hurry(each: KubeObject) -> None:
+def retry_soon(each: KubeObject) -> None:
     """Set one retry after a second: the shipped three start after a minute."""
     if each["kind"] == "ProvisioningRequestConfig":
         each["spec"]["retryStrategy"] = {"backoffLimitCount": RETRIES, "backoffBaseSeconds": 1, "backoffMaxSeconds": 1}
@@ -48,7 +48,7 @@ def queued_platform(cluster: Cluster, register: Register) -> Generator[QueuePlat
     teams = [{"name": "alpha", "shares": {"h100-queued": 32, "l4-spot": 4}}]
     with (
         provisioner(cluster),
-        queues_of(cluster, register, {"l4-spot": 1}, in_a_hurry, pools=pools, teams=teams, **GKE) as platform,
+        queues_of(cluster, register, {"l4-spot": 1}, retry_soon, pools=pools, teams=teams, **GKE) as platform,
     ):
         yield platform
 
@@ -100,7 +100,7 @@ def wait_for_no_request(platform: QueuePlatform) -> None:
     platform.cluster.wait_for(NODE, none, "the request's nodes to be deleted", labels=REQUEST_LABEL)
 
 
-def wait_until_given_up(platform: QueuePlatform, why: str) -> KubeObject:
+def wait_until_deactivated(platform: QueuePlatform, why: str) -> KubeObject:
     """Return the gang's Workload once Kueue has deactivated it with the reason. Its Job is suspended then, and nothing of it is left."""
 
     def given_up(workload: KubeObject) -> bool:
@@ -185,6 +185,6 @@ def test_capacity_that_is_revoked_under_a_running_job_suspends_it_with_the_reaso
         wait_for_gang(platform, 2)
 
         tell(platform, wait_for_request(platform, 1, "Provisioned"), Outcome.CAPACITY_REVOKED)
-        wait_until_given_up(platform, "The run duration of the request has passed")
+        wait_until_deactivated(platform, "The run duration of the request has passed")
         # The events of a Job that ran show the same. For one that never ran, only its Workload shows it.
         platform.wait_for_event("alpha", "gang", "The run duration of the request has passed")

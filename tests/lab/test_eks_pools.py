@@ -55,17 +55,17 @@ def pools(stack_lab: LabControlPlane, stack: StackPlan, register: Register) -> I
 def job(plan: Plan, name: str) -> KubeObject:
     """Return a Job of one T4, as Kueue starts it: with the selector and the tolerations of the pool's flavor."""
     [flavor] = [each for each in plan.flavors if each.pools == (POOL,)]
-    made = gpu_job(name, "work", "")
-    del made["metadata"]["labels"]
-    spec = made["spec"]["template"]["spec"]
+    created = gpu_job(name, "work", "")
+    del created["metadata"]["labels"]
+    spec = created["spec"]["template"]["spec"]
     del spec["priorityClassName"]
     spec["nodeSelector"] = flavor.node_labels
     spec["tolerations"] = [
         {"key": taint.key, "operator": "Equal", "value": taint.value, "effect": taint.effect.value} for taint in flavor.tolerated
     ]
     # A counted failure would end the Job: a node that the cloud takes away must not count.
-    made["spec"]["backoffLimit"] = 0
-    return made
+    created["spec"]["backoffLimit"] = 0
+    return created
 
 
 def keys(taints: list[dict[str, Any]]) -> set[str]:

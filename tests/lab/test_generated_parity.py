@@ -7,7 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from admission_fixtures import ELSEWHERE, Answer, holding_those_of, kinds_of_frameworks, passed_over
+from admission_fixtures import ELSEWHERE, Answer, ignored_errors, kinds_of_frameworks, with_policies_of
 from admission_parity import namespace_object, told_of_each
 from cel_evaluator import judged
 from generated_objects import FEW, Generator
@@ -50,9 +50,9 @@ def test_a_generated_object_gets_the_same_verdict_from_policies_and_lint(stack: 
     team = plan.teams[0].namespace
     labels = {TEAM_LABEL: team}
 
-    made = Generator(SEEDS[stack], team, plan, FEW).objects(100)
+    created = Generator(SEEDS[stack], team, plan, FEW).objects(100)
 
-    assert len(compare(stack, evaluated(stack, made, labels), {team: labels}, refusing=False)) >= 8
+    assert len(compare(stack, evaluated(stack, created, labels), {team: labels}, refusing=False)) >= 8
 
 
 @pytest.mark.slow
@@ -91,16 +91,16 @@ def test_a_generated_object_gets_the_same_verdict_from_server_and_lint(stack: st
     answers: list[tuple[KubeObject, Answer]] = []
     refused_by_kubernetes: Counter[str] = Counter()
     # Lint has no rules for policies that protect a guarantee, and policies that add labels would hide that they are missing.
-    with kinds_of_frameworks(cluster), holding_those_of(as_shipped(stack), cluster, team, guards=False) as asked:
-        before = passed_over(asked)
+    with kinds_of_frameworks(cluster), with_policies_of(as_shipped(stack), cluster, team, guards=False) as server:
+        before = ignored_errors(server)
         for namespace, seed in ((ELSEWHERE, SEEDS[stack]), (team, SEEDS[stack] + 100)):
             for each in Generator(seed, namespace, plan).objects(objects // 2):
-                answer = asked.ask(each)
+                answer = server.ask(each)
                 if answer.taken is None and not answer.denied:
                     refused_by_kubernetes[re.sub(r"\[?\d+\]?|made|v\d", "N", answer.refusal)[:260]] += 1
                 else:
                     answers.append((answer.taken or each, answer))
-        assert passed_over(asked) == before, "a policy ended in an error"
+        assert ignored_errors(server) == before, "a policy ended in an error"
 
     # A refusal does not show what the server would have filled in, so a refused object is judged as it was sent.
     assert sum(refused_by_kubernetes.values()) < objects // 10, refused_by_kubernetes.most_common(12)

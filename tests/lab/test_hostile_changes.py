@@ -29,12 +29,12 @@ pytestmark = pytest.mark.lab
 @pytest.fixture
 def platform(cluster: Cluster, register: Register) -> Iterator[QueuePlatform]:
     """Yield a platform where alpha has its two GPUs and has borrowed beta's; more of its work waits."""
-    with guarded_platform(cluster, register) as made:
-        made.submit("alpha", "running", gpus=4)
-        made.wait_for_running("alpha", "running")
-        made.submit("alpha", "waiting", gpus=2)
-        made.wait_for_workload("alpha", "waiting", lambda each: not condition(each, "QuotaReserved"), "waiting")
-        yield made
+    with guarded_platform(cluster, register) as deployed:
+        deployed.submit("alpha", "running", gpus=4)
+        deployed.wait_for_running("alpha", "running")
+        deployed.submit("alpha", "waiting", gpus=2)
+        deployed.wait_for_workload("alpha", "waiting", lambda each: not condition(each, "QuotaReserved"), "waiting")
+        yield deployed
 
 
 def pod_spec(**fields: Any) -> dict[str, Any]:

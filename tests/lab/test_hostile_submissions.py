@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
-from admission_fixtures import holding
+from admission_fixtures import with_policies
 from kubernetes.client.exceptions import ApiException
 from queue_fixtures import FOUR_L4, QueuePlatform, queues_of
 from queue_objects import admission_objects
@@ -49,7 +49,7 @@ def guarded_platform(cluster: Cluster, register: Register) -> Generator[QueuePla
     teams = [alpha, {"name": "beta", "shares": {"l4-spot": 2}}]
     with queues_of(cluster, register, {"l4-spot": 1}, pools=[pool, services], teams=teams) as platform:
         cluster.apply(binding(platform.own("alpha")))
-        with holding(cluster, admission_objects(platform.plan, register), platform.own("alpha")):
+        with with_policies(cluster, admission_objects(platform.plan, register), platform.own("alpha")):
             yield platform
 
 
@@ -136,8 +136,8 @@ def outcome_of(act: Callable[..., object], *arguments: Any, **named: Any) -> str
 
 @pytest.fixture
 def platform(cluster: Cluster, register: Register) -> Iterator[QueuePlatform]:
-    with guarded_platform(cluster, register) as made:
-        yield made
+    with guarded_platform(cluster, register) as deployed:
+        yield deployed
 
 
 def test_no_submission_of_a_member_keeps_another_team_from_its_share(platform: QueuePlatform, cluster: Cluster) -> None:
@@ -165,8 +165,8 @@ def test_no_submission_of_a_member_keeps_another_team_from_its_share(platform: Q
 
 
 def claim(namespace: str, name: str, **spec: Any) -> KubeObject:
-    asked = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}, **spec}
-    return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": name, "namespace": namespace}, "spec": asked}
+    fields = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}, **spec}
+    return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": name, "namespace": namespace}, "spec": fields}
 
 
 def test_a_teams_people_delete_their_claims_and_operators_delete_the_platforms(platform: QueuePlatform, cluster: Cluster) -> None:

@@ -27,8 +27,8 @@ def test_pulumi_itself_imports_the_objects_by_their_ids_and_creates_none(checkou
     deployed = checkout.flexspot("up", "-s", "local", "--yes")
     assert deployed.returncode == 0, deployed.stdout + deployed.stderr
     stacks = checkout.folder / "stacks"
-    asked = ("--kubeconfig", str(checkout.folder / ".lab" / "default" / "kubeconfig"), "--owner", "platform", "--environment", "local")
-    ran = checkout.flexspot("import", *asked, "--stack", "again", "--out", str(stacks / "Pulumi.again.yaml"), "--ids", str(stacks))
+    options = ("--kubeconfig", str(checkout.folder / ".lab" / "default" / "kubeconfig"), "--owner", "platform", "--environment", "local")
+    ran = checkout.flexspot("import", *options, "--stack", "again", "--out", str(stacks / "Pulumi.again.yaml"), "--ids", str(stacks))
     assert ran.returncode == 0, ran.stderr
     file = stacks / "import-cluster.json"
     [urn] = json.loads(file.read_text())["nameTable"].values()

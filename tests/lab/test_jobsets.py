@@ -50,8 +50,8 @@ def served(lab: LabControlPlane) -> Iterator[Cluster]:
 
 @pytest.fixture
 def platform(served: Cluster, register: Register) -> Iterator[QueuePlatform]:
-    with spot_platform(served, register) as made:
-        yield made
+    with spot_platform(served, register) as deployed:
+        yield deployed
 
 
 def wait_for_set(platform: QueuePlatform, look: Callable[[KubeObject], object], what: str) -> KubeObject:

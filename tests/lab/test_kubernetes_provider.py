@@ -97,17 +97,17 @@ def test_a_definition_is_created_replaced_and_deleted_with_its_objects(driver: D
     sketch = {"type": "object", "x_kubernetes_preserve_unknown_fields": True}
     schema: dict[str, Any] = {"type": "object", "properties": {"a": {"type": "string"}, "b": sketch}}
     definition = definition_of("plans", group, schema)
-    made = driver.create(definition)
+    resource = driver.create(definition)
     each = {"apiVersion": f"{group}/v1", "kind": "Plan", "metadata": {"name": "x", "namespace": namespace}, "b": {"any": "1"}}
     plan = driver.create(each)
-    assert driver.changes(made, definition) == {}
-    live = cluster.get("apiextensions.k8s.io/v1/CustomResourceDefinition", made.name)
+    assert driver.changes(resource, definition) == {}
+    live = cluster.get("apiextensions.k8s.io/v1/CustomResourceDefinition", resource.name)
     assert live
     [version] = live["spec"]["versions"]
     assert version["schema"]["openAPIV3Schema"]["properties"]["b"]["x-kubernetes-preserve-unknown-fields"] is True
 
     del schema["properties"]["a"]
-    changed = driver.update(made, definition)
+    changed = driver.update(resource, definition)
 
     assert changed.outputs["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"] == {"b": sketch}
     assert cluster.get(f"{group}/v1/Plan", "x", namespace)
@@ -119,16 +119,16 @@ def test_a_definition_is_created_replaced_and_deleted_with_its_objects(driver: D
 def test_a_creation_waits_for_its_namespace(driver: Driver, cluster: Cluster, namespace: str) -> None:
     late: KubeObject = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": f"{namespace}-late"}}
     threading.Timer(0.5, cluster.apply, (late,)).start()
-    made = driver.create(config_map(f"{namespace}-late", a="1"))
+    resource = driver.create(config_map(f"{namespace}-late", a="1"))
     cluster.delete("v1/Namespace", f"{namespace}-late")
-    assert made.identity == f"{namespace}-late/settings"
+    assert resource.identity == f"{namespace}-late/settings"
 
 
 def test_a_chosen_field_manager_gives_its_fields_up_to_the_next(driver: Driver, cluster: Cluster, namespace: str) -> None:
     driver.configure(upsertExistingObjects="true")
-    made = driver.create(_annotated(config_map(namespace, a="1"), patchFieldManager="first"))
-    assert made.outputs["__fieldManager"] == "first"
-    changed = driver.update(made, _annotated(config_map(namespace, a="1"), patchFieldManager="second", patchForce="true"))
+    resource = driver.create(_annotated(config_map(namespace, a="1"), patchFieldManager="first"))
+    assert resource.outputs["__fieldManager"] == "first"
+    changed = driver.update(resource, _annotated(config_map(namespace, a="1"), patchFieldManager="second", patchForce="true"))
     assert changed.outputs["__fieldManager"] == "second"
     live = cluster.get(_MAP, "settings", namespace)
     assert live
@@ -138,9 +138,9 @@ def test_a_chosen_field_manager_gives_its_fields_up_to_the_next(driver: Driver, 
 def test_an_object_with_a_generated_name_is_found_again_by_its_id(driver: Driver, namespace: str) -> None:
     each = config_map(namespace, a="1")
     each["metadata"] = {"generateName": "settings-", "namespace": namespace}
-    made = driver.create(each)
-    assert made.name.startswith("settings-")
-    assert driver.update(made, {**each, "data": {"b": "1"}}).outputs["metadata"]["name"] == made.name
+    resource = driver.create(each)
+    assert resource.name.startswith("settings-")
+    assert driver.update(resource, {**each, "data": {"b": "1"}}).outputs["metadata"]["name"] == resource.name
 
 
 def test_a_preview_with_an_unknown_value_returns_its_inputs(driver: Driver, namespace: str) -> None:
@@ -159,15 +159,15 @@ def test_with_upsert_a_replacement_under_the_same_name_can_be_previewed(driver: 
         return _annotated(_object("batch/v1/Job", namespace, {"template": {"spec": pod}, "suspend": True}), skipAwait="true")
 
     driver.create(job())
-    made = driver.create(job(image="registry.k8s.io/pause:3.9"), preview=True)
-    assert made.outputs["spec"]["template"]["spec"]["containers"][0]["image"] == "registry.k8s.io/pause:3.9"
+    resource = driver.create(job(image="registry.k8s.io/pause:3.9"), preview=True)
+    assert resource.outputs["spec"]["template"]["spec"]["containers"][0]["image"] == "registry.k8s.io/pause:3.9"
 
 
 def test_an_ignored_field_stays_with_its_manager(driver: Driver, cluster: Cluster, namespace: str) -> None:
     """An ignored field of another manager is not sent, so that there is no conflict. One of its own is sent unchanged."""
-    made = driver.create(config_map(namespace, ours="1"))
+    resource = driver.create(config_map(namespace, ours="1"))
     cluster.apply({**config_map(namespace), "data": {"theirs": "1"}})
-    changed = driver.update(made, config_map(namespace, ours="2", theirs="2", new="1"), ignored=["data.theirs", "data.ours"])
+    changed = driver.update(resource, config_map(namespace, ours="2", theirs="2", new="1"), ignored=["data.theirs", "data.ours"])
     assert changed.outputs["data"] == {"ours": "1", "theirs": "1", "new": "1"}
 
 
@@ -182,9 +182,9 @@ def _job(namespace: str, node: str, **spec: Any) -> KubeObject:
 
 
 def test_an_update_waits_until_new_replicas_are_there_and_a_service_until_it_has_pods(driver: Driver, namespace: str, node: str) -> None:
-    made = driver.create(deployment(namespace, node))
-    assert made.outputs["status"]["availableReplicas"] == 1
-    assert driver.update(made, deployment(namespace, node, replicas=2)).outputs["status"]["availableReplicas"] == 2
+    resource = driver.create(deployment(namespace, node))
+    assert resource.outputs["status"]["availableReplicas"] == 1
+    assert driver.update(resource, deployment(namespace, node, replicas=2)).outputs["status"]["availableReplicas"] == 2
     driver.create(_object("v1/Service", namespace, {"selector": {"app": "web"}, "ports": [{"port": 80}]}), timeout=20)
     for name, spec in (("headless", {"clusterIP": "None", "ports": [{"port": 80}]}), ("outside", {"externalName": "example.com"})):
         service = _object("v1/Service", namespace, {"type": "ClusterIP" if "clusterIP" in spec else "ExternalName", **spec})
@@ -273,9 +273,9 @@ def test_a_deletion_waits_for_dependents_unless_skip_await_is_set(driver: Driver
 def test_an_object_recreated_under_the_same_name_counts_as_deleted(driver: Driver, cluster: Cluster, namespace: str) -> None:
     stuck = config_map(namespace, a="1")
     stuck["metadata"]["finalizers"] = ["flexspot.dev/held"]
-    made = driver.create(stuck)
+    resource = driver.create(stuck)
     with ThreadPoolExecutor() as aside:
-        deleting = aside.submit(driver.delete, made, timeout=20)
+        deleting = aside.submit(driver.delete, resource, timeout=20)
         cluster.wait_for(_MAP, lambda found: any("deletionTimestamp" in each["metadata"] for each in found), "its end", namespace=namespace)
         cluster.patch(_MAP, "settings", {"metadata": {"finalizers": None}}, namespace)
         cluster.apply(config_map(namespace, a="new"))
@@ -287,16 +287,16 @@ def test_an_object_recreated_under_the_same_name_counts_as_deleted(driver: Drive
 
 def test_a_restart_of_the_api_server_is_waited_out(lab: LabControlPlane, tools: Tools, cluster: Cluster, namespace: str) -> None:
     with driving(lab.home.kubeconfig) as hasty, driving(lab.home.kubeconfig, patience_seconds=30) as patient:
-        made = hasty.create(config_map(namespace, a="1"))
+        resource = hasty.create(config_map(namespace, a="1"))
         server = running_parts(lab.home)["kube-apiserver"].process
         server.kill()
         server.wait(10)
         with refusal() as refused:
-            hasty.read(made)
+            hasty.read(resource)
         assert "does not answer" in refused.text
         with ThreadPoolExecutor() as aside:
             starting = aside.submit(lab.start, tools, Silence())
-            changed = patient.update(made, config_map(namespace, a="2"))
+            changed = patient.update(resource, config_map(namespace, a="2"))
             starting.result()
     assert changed.outputs["data"] == {"a": "2"}
     assert cluster.get(_MAP, "settings", namespace)

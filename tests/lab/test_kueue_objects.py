@@ -34,14 +34,14 @@ PLACED: dict[str, Any] = {
 WIDE = pytest.mark.nightly(held_by="test_every_object_is_accepted_unchanged_and_becomes_active")
 
 
-def written_again(written: object, kept: Any) -> Any:
+def written_part(written: object, kept: Any) -> Any:
     """Return the part of the server's object that was written."""
     if isinstance(written, dict):
         fields: KubeObject = {**written}
-        return {field: written_again(value, kept.get(field)) for field, value in fields.items()}
+        return {field: written_part(value, kept.get(field)) for field, value in fields.items()}
     if isinstance(written, list):
         items: list[object] = [*written]
-        return [written_again(value, other) for value, other in zip(items, kept, strict=True)]
+        return [written_part(value, other) for value, other in zip(items, kept, strict=True)]
     return kept
 
 
@@ -62,7 +62,7 @@ def test_every_object_is_accepted_unchanged_and_becomes_active(stack: str, clust
             kept = cluster.get(kind, name, namespace)
             assert kept is not None
             # A default that the server adds is no change. A rewritten value would be a change in every later preview.
-            assert written_again(each["spec"], kept["spec"]) == each["spec"], f"{kind} {name}"
+            assert written_part(each["spec"], kept["spec"]) == each["spec"], f"{kind} {name}"
             if each["kind"] in {"AdmissionCheck", "LocalQueue"}:
                 cluster.wait_for(kind, partial(is_active, name), f"{kind} {name} to be active", namespace=namespace)
             warnings = [event for event in cluster.list("v1/Event", namespace or "default") if event["type"] == "Warning"]

@@ -58,8 +58,8 @@ def objects_of(register: Register, namespace: str, prometheus: str) -> list[Kube
     """Return all objects as the API server gets them, a namespace first."""
 
     def declare() -> None:
-        made = Namespace("space", metadata=ObjectMetaArgs(name=namespace, labels=restricted()))
-        inside = pulumi.ResourceOptions(depends_on=[made])
+        created = Namespace("space", metadata=ObjectMetaArgs(name=namespace, labels=restricted()))
+        inside = pulumi.ResourceOptions(depends_on=[created])
         labels = {"flexspot.dev/owner": "ml"}
         KubeStateMetrics("ksm", {"namespace": namespace, "prometheus": prometheus, "labels": labels}, inside)
         RecordingRules("rules", {"namespace": namespace, "prometheus": prometheus, "labels": labels}, inside)
@@ -107,9 +107,9 @@ def may(cluster: Cluster, namespace: str, verb: str, resource: str, group: str =
 def test_the_objects_are_taken_and_the_exporters_pod_is_let_into_its_restricted_namespace(
     deployed: Callable[[str], list[KubeObject]], cluster: Cluster, namespace: str
 ) -> None:
-    made = deployed("operator")
+    created = deployed("operator")
 
-    assert {each["kind"] for each in made} > {"ServiceMonitor", "PrometheusRule"}
+    assert {each["kind"] for each in created} > {"ServiceMonitor", "PrometheusRule"}
     [pod] = cluster.wait_for("v1/Pod", lambda found: found or None, "the exporter's pod", namespace=namespace)
     assert pod["metadata"]["labels"]["app.kubernetes.io/name"] == "kube-state-metrics"
 
@@ -123,7 +123,7 @@ def test_the_exporter_may_list_what_it_exports_and_nothing_else(
     verbs = ("get", "list", "watch", "create", "update", "patch", "delete")
     for resource in (*kube_state_resources(), "secrets", "configmaps", "services", "serviceaccounts", "events"):
         for verb in verbs:
-            asked = may(with_monitoring_kinds, namespace, verb, resource)
-            assert asked == ((verb, resource) in allowed), f"{verb} {resource}"
+            allowed_now = may(with_monitoring_kinds, namespace, verb, resource)
+            assert allowed_now == ((verb, resource) in allowed), f"{verb} {resource}"
     assert not may(with_monitoring_kinds, namespace, "list", "jobs", "batch")
     assert not may(with_monitoring_kinds, namespace, "list", "clusterroles", "rbac.authorization.k8s.io")

@@ -36,8 +36,8 @@ def platform(cluster: Cluster, register: Register) -> Iterator[QueuePlatform]:
     ]
     with queues_of(
         cluster, register, {"l4-spot": 1, "trn-spot": 1}, pools=pools, teams=teams, classes={"neuron": own_class("neuron")}
-    ) as made:
-        yield made
+    ) as deployed:
+        yield deployed
 
 
 def flavors_of(platform: QueuePlatform, job: str) -> dict[str, str]:

@@ -7,7 +7,7 @@ import uuid
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from admission_fixtures import holding_those_of
+from admission_fixtures import with_policies_of
 from program_declarations import as_shipped
 
 from flexspot.components.tenancy.team import restricted
@@ -187,12 +187,12 @@ def test_a_job_is_refused_for_exactly_the_pods_that_the_namespace_would_refuse(c
 
     different: dict[str, str] = {}
     refused = 0
-    with holding_those_of(as_shipped("local"), cluster, TEAM, guards=True) as asked:
+    with with_policies_of(as_shipped("local"), cluster, TEAM, guards=True) as server:
         for edits, spec in pods():
-            alone = asked.ask(named("Pod", "restricted-alone", spec)).refusal
+            alone = server.ask(named("Pod", "restricted-alone", spec)).refusal
             if alone and "violates PodSecurity" not in alone:
                 continue
-            said = asked.ask(named("Job", TEAM, {"suspend": True, "template": {"spec": spec}})).refusal
+            said = server.ask(named("Job", TEAM, {"suspend": True, "template": {"spec": spec}})).refusal
             ours = f"{NAME}" in said and "pods-that-never-start: " in said
             refused += ours
             if ours != bool(alone):

@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from admission_fixtures import holding
+from admission_fixtures import with_policies
 from queue_fixtures import FOUR_L4, QueuePlatform, condition_of, queues_of
 from queue_objects import admission_objects
 from tenancy_fixtures import Member
@@ -69,13 +69,13 @@ def of_team(platform: QueuePlatform, team: str, workloads: list[KubeObject]) -> 
     ]
 
 
-def stands_still(workload: KubeObject) -> bool:
+def is_stuck(workload: KubeObject) -> bool:
     """Return whether it has quota and does not run."""
     ready = condition_of(workload, "PodsReady")
     return holds(workload) and (ready is None or ready["status"] != "True")
 
 
-def kept_from_their_own(platform: QueuePlatform, workloads: list[KubeObject]) -> list[str]:
+def waiting_within_share(platform: QueuePlatform, workloads: list[KubeObject]) -> list[str]:
     """Return work that waits, or has quota and does not run, although its team would stay within its share with it."""
     evicted = [each for each in workloads if holds(each) and condition(each, "Evicted")]
     found = [f"{each['metadata']['name']} is stopped and holds its quota" for each in evicted]
@@ -84,8 +84,8 @@ def kept_from_their_own(platform: QueuePlatform, workloads: list[KubeObject]) ->
         left = share - sum(gpus(each) for each in own if holds(each))
         found += [f"{each['metadata']['name']} of {team} waits" for each in own if waits(each) and 0 < gpus(each) <= left]
         if team != "alpha":
-            idle = share - sum(gpus(each) for each in own if holds(each) and not stands_still(each))
-            still = [each for each in own if stands_still(each) and gpus(each) <= idle]
+            idle = share - sum(gpus(each) for each in own if holds(each) and not is_stuck(each))
+            still = [each for each in own if is_stuck(each) and gpus(each) <= idle]
             found += [f"{each['metadata']['name']} of {team} is admitted and does not run" for each in still]
     return found
 
@@ -106,12 +106,12 @@ class Day:
 
     def submits(self) -> str:
         team, workload_class = self.drawn.choice(list(SHARES)), self.drawn.choice(CLASSES)
-        name, asked = f"job-{len(self.done)}", self.drawn.choice((1, 2))
-        self.platform.submit(team, name, workload_class, gpus=asked)
+        name, gpus = f"job-{len(self.done)}", self.drawn.choice((1, 2))
+        self.platform.submit(team, name, workload_class, gpus=gpus)
         # Before Kueue has seen it, it does not wait.
         self.platform.wait_for_workload(team, name, lambda each: each, "there")
         self.jobs[team].append(name)
-        return f"{team} submits {name}: {workload_class}, {asked} GPUs"
+        return f"{team} submits {name}: {workload_class}, {gpus} GPUs"
 
     def finishes(self) -> str:
         """A Job that is preempted while it ends is Complete anyway: see test_stopped_at_its_end.py."""
@@ -134,10 +134,10 @@ class Day:
         return f"alpha tries {title}: {came}"
 
 
-def wait_for_none_kept(day: Day) -> None:
+def wait_until_none_waits(day: Day) -> None:
     """Return once no team waits for its own share."""
     what = "\n  ".join(["no team to wait after:", *day.done])
-    look = partial(kept_from_their_own, day.platform)
+    look = partial(waiting_within_share, day.platform)
     try:
         day.platform.cluster.wait_for(WORKLOAD, lambda workloads: not look(workloads), what, timeout_seconds=RECLAIM_SECONDS)
     except WaitTimeoutError as error:
@@ -152,10 +152,10 @@ def test_on_a_random_day_no_team_waits_for_its_own_share(seed: int, cluster: Clu
     teams[0] |= {"submitters": [MEMBERS], "unqueued": {"l4-on-demand": 1}}
     with (
         queues_of(cluster, register, {"l4-spot": 1}, pools=[pool, services], teams=teams) as platform,
-        holding(cluster, admission_objects(platform.plan, register), platform.own("alpha")),
+        with_policies(cluster, admission_objects(platform.plan, register), platform.own("alpha")),
     ):
         day = Day(platform, Member(cluster.kubeconfig, MEMBERS), random.Random(seed))  # noqa: S311 -- the same day for the same seed
         for _ in range(STEPS):
             day.step()
-            wait_for_none_kept(day)
+            wait_until_none_waits(day)
     assert any("submits" in each for each in day.done)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from torchrun_ends import UNDER_THE_LAUNCHER
-from workload_fixtures import assert_goes_on, end, job_of, let_back_off_pass, spot_platform, submit, uids, wait_for_failure, wait_for_pods
+from workload_fixtures import assert_continues, end, job_of, skip_back_off, spot_platform, submit, uids, wait_for_failure, wait_for_pods
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,8 +25,8 @@ CRASH = 3
 
 @pytest.fixture
 def platform(cluster: Cluster, register: Register) -> Iterator[QueuePlatform]:
-    with spot_platform(cluster, register) as made:
-        yield made
+    with spot_platform(cluster, register) as deployed:
+        yield deployed
 
 
 def started(platform: QueuePlatform, *, instead_of: tuple[str, ...] = ()) -> list[KubeObject]:
@@ -42,9 +42,9 @@ def test_the_end_of_the_program_ends_the_job_even_if_a_pod_is_lost_at_that_momen
     # An earlier interruption: all end with 143, and all are created again.
     for each in (first, second, third):
         end(platform, each, UNDER_THE_LAUNCHER)
-    let_back_off_pass(platform, JOB)
+    skip_back_off(platform, JOB)
     first, second, _ = started(platform, instead_of=uids([first, second, third]))
-    assert_goes_on(job_of(platform, JOB))
+    assert_continues(job_of(platform, JOB))
 
     end(platform, second, UNDER_THE_LAUNCHER)
     end(platform, first, 0)

@@ -105,7 +105,7 @@ def cluster_of_everything() -> Month:
     return month
 
 
-def reckoned(month: Month) -> dict[str, dict[Labels, float]]:
+def expected_series(month: Month) -> dict[str, dict[Labels, float]]:
     """Return GPUs by recorded series and labels, as the report calculates them."""
     seconds = month.period.end - month.period.start
     found: dict[str, defaultdict[Labels, float]] = {each: defaultdict(float) for each in (ALLOCATED, USED, MEASURED, IDLE)}
@@ -140,7 +140,7 @@ def exported(month: Month) -> dict[str, float]:
 
 def test_the_rules_and_the_report_have_equal_results(promtool: Path, tmp_path: Path) -> None:
     month = cluster_of_everything()
-    expected = reckoned(month)
+    expected = expected_series(month)
     assert {labels[-1] for labels in expected[ALLOCATED]} == {"spot", "on-demand", "reserved", "flex-start", "queued"}
     (tmp_path / "rules.yaml").write_text(rules_yaml())
     samples = [{"series": series, "values": f"{value}x10"} for series, value in exported(month).items()]

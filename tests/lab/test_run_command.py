@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
-from admission_fixtures import holding
+from admission_fixtures import with_policies
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -47,10 +47,10 @@ def platform(cluster: Cluster, register: Register) -> Iterator[QueuePlatform]:
     pool = {"name": "l4-spot", "machine": FOUR_L4, "capacity_type": "spot", "max_nodes": 1, "serves": ["training"]}
     alpha = {"name": "alpha", "shares": {"l4-spot": 4}, "submitters": [MEMBERS], "viewers": [VIEWERS]}
     with (
-        queues_of(cluster, register, {"l4-spot": 1}, pools=[pool], teams=[alpha]) as made,
-        holding(cluster, admission_objects(made.plan, register), made.own("alpha")),
+        queues_of(cluster, register, {"l4-spot": 1}, pools=[pool], teams=[alpha]) as deployed,
+        with_policies(cluster, admission_objects(deployed.plan, register), deployed.own("alpha")),
     ):
-        yield made
+        yield deployed
 
 
 def kubeconfig(lab: LabControlPlane, folder: Path, group: str, namespace: str) -> str:

@@ -14,7 +14,7 @@ import pytest
 from queue_fixtures import RESOURCE_FLAVOR, queues_of
 from service_fixtures import pod_environment
 from test_queue_flavors import ALPHA, ON_DEMAND, SPOT
-from workload_fixtures import gives_up_waiting, is_queued_again, wait_until_pending
+from workload_fixtures import requeue, time_out_waiting, wait_until_pending
 
 from flexspot.components.kueue.stock_out_watch import COHORT_VARIABLE, CREDENTIALS_VARIABLE, HOLD_VARIABLE, UNTIL_ANNOTATION, look
 from flexspot.components.kueue.stock_outs import COHORT, NAME, StockOutWatch
@@ -38,16 +38,16 @@ BETA = {"name": "beta", "shares": {"l4-spot": 0}}
 @pytest.fixture
 def platform(cluster: Cluster, register: Register) -> Iterator[QueuePlatform]:
     """Yield a node of the on-demand pool. There is no Spot node, but quota for one."""
-    with queues_of(cluster, register, {"l4-on-demand": 1}, pools=[SPOT, ON_DEMAND], classes=BY_QUOTA, teams=[ALPHA, BETA]) as made:
-        yield made
+    with queues_of(cluster, register, {"l4-on-demand": 1}, pools=[SPOT, ON_DEMAND], classes=BY_QUOTA, teams=[ALPHA, BETA]) as deployed:
+        yield deployed
 
 
 @pytest.fixture
 def environment(cluster: Cluster, register: Register, platform: QueuePlatform, tmp_path: Path) -> Iterator[dict[str, str]]:
     """Yield the environment of the watch's pod: the API server's address, and the token of its account with its role's rights."""
     namespace = f"queueing-{uuid4().hex[:6]}"
-    made = register(lambda: StockOutWatch("watch", {"namespace": namespace, "labels": {}, "cohort": platform.own("acme")}))
-    objects = [each for token, _, each in made.resources if any(kind in token for kind in ("Account", "ClusterRole", "Cohort"))]
+    deployed = register(lambda: StockOutWatch("watch", {"namespace": namespace, "labels": {}, "cohort": platform.own("acme")}))
+    objects = [each for token, _, each in deployed.resources if any(kind in token for kind in ("Account", "ClusterRole", "Cohort"))]
     cluster.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
     cluster.apply(*objects)
     yield {
@@ -104,8 +104,8 @@ def test_after_a_failed_wait_a_job_goes_on_to_the_next_flavor_and_later_ones_at_
         [said] = look(environment)
         assert said.startswith(f"flavor {spot}: the cloud has no machines for it; closed until ")
         assert look(environment) == [], "a second round finds it as it should be"
-        gives_up_waiting(platform, "stocked-out", "WaitForStart")
-        is_queued_again(platform, "stocked-out")
+        time_out_waiting(platform, "stocked-out", "WaitForStart")
+        requeue(platform, "stocked-out")
         platform.wait_for_running("alpha", "stocked-out")
         assert platform.wait_for_flavors("alpha", "stocked-out") == {on_demand}
 

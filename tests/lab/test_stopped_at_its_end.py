@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
-from admission_fixtures import holding
+from admission_fixtures import with_policies
 from kubernetes.client.exceptions import ApiException
 from queue_objects import admission_objects, pool_node
 from workload_fixtures import end, job_of, spot_platform, wait_for_job, wait_for_pods
@@ -37,15 +37,15 @@ BY_ONE_POD = {"completionMode": "Indexed", "successPolicy": {"rules": [{"succeed
 @pytest.fixture
 def platform(cluster: Cluster, register: Register) -> Iterator[QueuePlatform]:
     """Yield two teams that own four GPUs each; one node of four with a kubelet, and one without."""
-    with spot_platform(cluster, register, nodes=1, endings_kept=False) as made:
-        pool = next(each for each in made.plan.pools if each.name == made.own("l4-spot"))
-        silent = pool_node(pool, f"silent-{made.suffix}")
+    with spot_platform(cluster, register, nodes=1, with_ending_policy=False) as deployed:
+        pool = next(each for each in deployed.plan.pools if each.name == deployed.own("l4-spot"))
+        silent = pool_node(pool, f"silent-{deployed.suffix}")
         for each in (silent["metadata"]["labels"], silent["metadata"]["annotations"]):
             del each[FAKE_NODE]
         silent["status"]["conditions"] = [{"type": "Ready", "status": "True", "reason": "KubeletReady", "message": ""}]
         try:
             cluster.create(silent)
-            yield made
+            yield deployed
         finally:
             # Karpenter would wait for a kubelet to end its pods, and other tests for the end of every node.
             cluster.delete(NODE, silent["metadata"]["name"])
@@ -104,7 +104,7 @@ def test_without_the_guarantee_kueue_suspends_the_job_forever_with_its_quota(pla
 
 
 def test_with_the_guarantee_it_ends_first_and_frees_its_gpus(platform: QueuePlatform, cluster: Cluster, register: Register) -> None:
-    with holding(cluster, admission_objects(platform.plan, register), platform.own("alpha")):
+    with with_policies(cluster, admission_objects(platform.plan, register), platform.own("alpha")):
         with ending_job(platform):
             wait_for_preemption(platform)
             assert not job_of(platform, "borrower")["spec"].get("suspend")
@@ -118,8 +118,8 @@ def test_with_the_guarantee_it_ends_first_and_frees_its_gpus(platform: QueuePlat
 def test_with_the_guarantee_a_job_ends_that_is_stopped_before_its_ended_pod_is_counted(cluster: Cluster, register: Register) -> None:
     """Without it about one of four keeps its GPUs forever, with SuccessCriteriaMet and without the start time that Complete needs."""
     with (
-        spot_platform(cluster, register, nodes=1, endings_kept=False) as platform,
-        holding(cluster, admission_objects(platform.plan, register), platform.own("alpha")),
+        spot_platform(cluster, register, nodes=1, with_ending_policy=False) as platform,
+        with_policies(cluster, admission_objects(platform.plan, register), platform.own("alpha")),
     ):
         for attempt in range(4):
             jobs = [f"ending-{attempt}-{number}" for number in range(4)]

@@ -77,10 +77,10 @@ def test_an_oversized_container_is_refused_and_one_without_requests_gets_small_d
     # facts/apis.md G15: a LimitRange with a GPU in it gives one to every container.
     each = pod(namespace)
     each["spec"]["initContainers"] = [{**each["spec"]["containers"][0], "name": "prepare"}]
-    made = cluster.create(each)
-    for container in (*made["spec"]["containers"], *made["spec"]["initContainers"]):
+    created = cluster.create(each)
+    for container in (*created["spec"]["containers"], *created["spec"]["initContainers"]):
         assert container["resources"] == {"limits": {"cpu": "4", "memory": "16Gi"}, "requests": {"cpu": "250m", "memory": "512Mi"}}
-    assert not [each for each in made["spec"]["tolerations"] if "gpu" in each["key"]]
+    assert not [each for each in created["spec"]["tolerations"] if "gpu" in each["key"]]
 
 
 PRIVILEGES: list[tuple[dict[str, Any], dict[str, Any], str]] = [
@@ -104,5 +104,5 @@ def test_a_pod_with_privileges_is_refused_with_the_rule_that_it_breaks(cluster: 
         assert message in refused
 
     # Pods without a named account, and what its token allows: test_default_account_token.py.
-    made = cluster.create(pod(namespace, serviceAccountName="workloads"))
-    assert not made["spec"].get("volumes"), "without privileges it is taken, without a token of Kubernetes"
+    created = cluster.create(pod(namespace, serviceAccountName="workloads"))
+    assert not created["spec"].get("volumes"), "without privileges it is taken, without a token of Kubernetes"

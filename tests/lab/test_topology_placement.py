@@ -42,8 +42,8 @@ PLACED: dict[str, Any] = {
 @pytest.fixture
 def platform(cluster: Cluster, register: Register) -> Iterator[QueuePlatform]:
     """Yield queues for a reserved pool with topology, at first without a node."""
-    with queues_of(cluster, register, {}, **PLACED) as made:
-        yield made
+    with queues_of(cluster, register, {}, **PLACED) as deployed:
+        yield deployed
 
 
 def add_node(platform: QueuePlatform, name: str, block: str, subblock: str) -> str:

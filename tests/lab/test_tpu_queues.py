@@ -44,10 +44,10 @@ def platform(cluster: Cluster, register: Register) -> Iterator[QueuePlatform]:
         "teams": teams,
         "classes": {"jax": own_class("jax", checkpoint=True), "tune": own_class("tune")},
     }
-    with queues_of(cluster, register, {"slice": 4, "host": 1, "l4": 1}, **settings) as made:
-        cluster.apply(*claim_of_checkpoints(made))
-        yield made
-        cluster.delete(VOLUME, made.own("checkpoints"))
+    with queues_of(cluster, register, {"slice": 4, "host": 1, "l4": 1}, **settings) as deployed:
+        cluster.apply(*claim_of_checkpoints(deployed))
+        yield deployed
+        cluster.delete(VOLUME, deployed.own("checkpoints"))
 
 
 def claim_of_checkpoints(platform: QueuePlatform) -> tuple[KubeObject, KubeObject]:

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 from workload_fixtures import (
-    assert_goes_on,
+    assert_continues,
     finish,
-    gives_up_waiting,
-    is_queued_again,
     job_of,
+    requeue,
     spot_platform,
     submit,
+    time_out_waiting,
     uids,
     wait_for_pods,
     wait_until_pending,
@@ -41,8 +41,8 @@ PODS, ON_A_NODE = 6, 4
 @pytest.fixture
 def platform(cluster: Cluster, register: Register) -> Iterator[QueuePlatform]:
     """Yield quota for eight GPUs, and one Spot node of four: the cloud has no second one."""
-    with spot_platform(cluster, register, nodes=1) as made:
-        yield made
+    with spot_platform(cluster, register, nodes=1) as deployed:
+        yield deployed
 
 
 def running_parts(platform: QueuePlatform) -> dict[str, KubeObject]:
@@ -63,13 +63,13 @@ def test_a_part_without_a_node_waits_alone_and_the_others_run_to_their_end(platf
         wait_until_pending(platform, name, 1)
 
     for name in waiting:
-        gives_up_waiting(platform, name, "WaitForStart")
-        is_queued_again(platform, name)
+        time_out_waiting(platform, name, "WaitForStart")
+        requeue(platform, name)
 
     assert {*uids([*running_parts(platform).values()])} == {*uids([*running.values()])}, "no pod that ran was stopped"
     finish(platform, *running)
     # Their node is free for the waiting parts.
     for name in waiting:
         wait_for_pods(platform, name, 1)
-        assert_goes_on(job_of(platform, name))
+        assert_continues(job_of(platform, name))
     finish(platform, *waiting)

@@ -10,14 +10,14 @@ from karpenter_fixtures import NODE_CLAIM
 from queue_fixtures import GKE, QueuePlatform, queues_of
 from service_fixtures import nodes_of
 from workload_fixtures import (
-    assert_goes_on,
+    assert_continues,
     cordon,
     drain,
     finish,
-    gives_up_waiting,
-    is_queued_again,
     job_of,
+    requeue,
     submit,
+    time_out_waiting,
     uids,
     wait_for_job,
     wait_for_pods,
@@ -51,8 +51,8 @@ def platform(cluster: Cluster, register: Register) -> Iterator[QueuePlatform]:
     """Yield two teams that own one node of eight H100 each, which DWS gives."""
     pool = {"name": "h100-queued", "machine": "a3-highgpu-8g", "capacity_type": "queued", "max_nodes": 2, "serves": ["training"]}
     teams = [{"name": name, "shares": {"h100-queued": 8}} for name in ("alpha", "beta")]
-    with provisioner(cluster), queues_of(cluster, register, {}, pools=[pool], teams=teams, **GKE) as made:
-        yield made
+    with provisioner(cluster), queues_of(cluster, register, {}, pools=[pool], teams=teams, **GKE) as deployed:
+        yield deployed
 
 
 def submit_job(platform: QueuePlatform, name: str, *, pods: int, team: str = "alpha") -> None:
@@ -90,19 +90,19 @@ def test_an_evicted_pod_returns_to_the_nodes_of_its_request_and_a_lost_node_lead
     assert of_request(first, returned)
     assert nodes_of(returned) == nodes_of(pods)
     assert request_of(platform)["metadata"]["uid"] == first["metadata"]["uid"]
-    assert_goes_on(job_of(platform, "gang"))
+    assert_continues(job_of(platform, "gang"))
 
     platform.cluster.delete(NODE, drained)
     wait_until_pending(platform, "gang", 1)
     assert request_of(platform)["metadata"]["uid"] == first["metadata"]["uid"], "Kueue does not ask for one node"
 
-    gives_up_waiting(platform, "gang", "WaitForRecovery")
-    is_queued_again(platform, "gang")
+    time_out_waiting(platform, "gang", "WaitForRecovery")
+    requeue(platform, "gang")
     second = request_of(platform, instead_of=first["metadata"]["uid"])
     resumed = wait_for_pods(platform, "gang", 2, instead_of=uids(returned))
     assert of_request(second, resumed)
     assert nodes_of(resumed).isdisjoint(nodes_of(pods))
-    assert_goes_on(job_of(platform, "gang"))
+    assert_continues(job_of(platform, "gang"))
     finish(platform, "gang")
 
 
@@ -116,7 +116,7 @@ def test_preemption_returns_the_nodes_and_a_requeued_job_requests_new_ones_witho
     wait_for_pods(platform, "owner", 1, "beta")
     suspended = wait_for_job(platform, "gang", lambda each: each["spec"]["suspend"] and not each["status"].get("active"), "suspended")
     assert "startTime" not in suspended["status"]
-    assert_goes_on(suspended)
+    assert_continues(suspended)
     platform.wait_for_event("alpha", "gang", "reclamation within the cohort")
     platform.cluster.wait_for(
         NODE, lambda nodes: not {each["metadata"]["name"] for each in nodes} & nodes_of(pods), "the end of the nodes that were given back"
@@ -125,5 +125,5 @@ def test_preemption_returns_the_nodes_and_a_requeued_job_requests_new_ones_witho
     platform.finish("beta", "owner")
     second = request_of(platform, instead_of=first["metadata"]["uid"])
     assert of_request(second, wait_for_pods(platform, "gang", 2))
-    assert_goes_on(job_of(platform, "gang"))
+    assert_continues(job_of(platform, "gang"))
     finish(platform, "gang")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from service_fixtures import WORKERS, declare_every_kind, names, nodes_of, ready_pods, service_platform, wait_for_ready
 from workload_fixtures import (
-    assert_goes_on,
+    assert_continues,
     cordon,
     drain,
     end,
@@ -50,11 +50,11 @@ STANDING = {"ranker": 2, "pull": 1, "desk": 1}
 @pytest.fixture
 def platform(cluster: Cluster, register: Register) -> Iterator[QueuePlatform]:
     """Yield every kind on one node of the queue, which is full, and two of the services."""
-    with service_platform(cluster, register, homes=2) as made:
-        declare_every_kind(made)
-        wait_for_pods(made, "score", 3)
-        wait_for_pods(made, "ann", 1)
-        yield made
+    with service_platform(cluster, register, homes=2) as deployed:
+        declare_every_kind(deployed)
+        wait_for_pods(deployed, "score", 3)
+        wait_for_pods(deployed, "ann", 1)
+        yield deployed
 
 
 def standing(platform: QueuePlatform, without: frozenset[str] = frozenset()) -> list[KubeObject]:
@@ -79,7 +79,7 @@ def test_preemption_suspends_workers_and_sessions_that_return_and_standing_servi
 
     for name in (*others, "ann"):
         job = wait_for_job(platform, name, lambda each: each["spec"]["suspend"] and not each["status"].get("active"), "suspended")
-        assert_goes_on(job)
+        assert_continues(job)
         assert preemption_of(platform, name) == "InClusterQueue"
     assert {*uids(standing(platform))} == {*uids(served)}
     owners = [owner for each in platform.cluster.list(WORKLOAD, platform.own("alpha")) for owner in each["metadata"]["ownerReferences"]]
@@ -120,7 +120,7 @@ def test_a_drain_leaves_one_replica_serving_costs_workers_nothing_and_ends_a_ses
 
     wait_for_pods(platform, "score", 3, instead_of=uids(workers))
     for name in WORKERS:
-        assert_goes_on(job_of(platform, name))
+        assert_continues(job_of(platform, name))
     finish(platform, *WORKERS)
 
 
@@ -137,5 +137,5 @@ def test_pods_of_lost_nodes_return_on_others_including_a_session(platform: Queue
         # The pod of a lost node has failed because of it, and has not ended by itself: the session continues, without its kernels.
         replaced = wait_for_pods(platform, name, 1, instead_of=uids(queued))
         assert nodes_of(replaced).isdisjoint(nodes_of(queued))
-        assert_goes_on(job_of(platform, name))
+        assert_continues(job_of(platform, name))
     finish(platform, *WORKERS, "ann")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from karpenter_fixtures import NODE_CLAIM, karpenter_pools
-from workload_fixtures import NODES, assert_goes_on, end, job_of, spot_platform, submit, uids, wait_for_job, wait_for_pods
+from workload_fixtures import NODES, assert_continues, end, job_of, spot_platform, submit, uids, wait_for_job, wait_for_pods
 
 from flexspot.lab.cluster import condition
 from flexspot.lab.exercise.play import NODE, release
@@ -24,8 +24,8 @@ pytestmark = pytest.mark.lab
 
 @pytest.fixture
 def platform(cluster: Cluster, register: Register) -> Iterator[QueuePlatform]:
-    with spot_platform(cluster, register) as made:
-        yield made
+    with spot_platform(cluster, register) as deployed:
+        yield deployed
 
 
 # Kubernetes waits 40 s before it gives up the pods of a node that is gone.
@@ -50,13 +50,13 @@ def test_an_eviction_a_lost_node_and_the_end_of_another_pod_cost_a_gang_none_of_
         platform.add_nodes("l4-spot", NODES)
     else:
         platform.cluster.evict(pods[2]["metadata"]["name"], platform.own("alpha"))
-    replaced = wait_for_pods(platform, "gang", 3, instead_of=uids(pods), hurried=True)
+    replaced = wait_for_pods(platform, "gang", 3, instead_of=uids(pods), without_back_off=True)
 
     for pod in replaced:
         annotations = pod["metadata"]["annotations"]
         assert annotations["batch.kubernetes.io/job-index-failure-count"] == "0"
         assert annotations["batch.kubernetes.io/job-index-ignored-failure-count"] == "1", "a pod waits for its own interruptions alone"
-    assert_goes_on(job_of(platform, "gang"))
+    assert_continues(job_of(platform, "gang"))
     platform.finish("alpha", "gang")
 
 
@@ -74,7 +74,7 @@ def test_preemption_suspends_a_job_and_sets_its_clock_back_without_counting_anyt
     job = job_of(platform, "low")
     assert "startTime" not in suspended["status"], "activeDeadlineSeconds counts from each admission"
     assert job["status"]["startTime"] >= began
-    assert_goes_on(job)
+    assert_continues(job)
     platform.finish("alpha", "low")
 
 
@@ -89,7 +89,7 @@ def test_a_node_that_karpenter_gives_up_is_replaced_with_its_pod(cluster: Cluste
         [replaced] = wait_for_pods(platform, "trainer", 1, instead_of=uids(pods))
 
         assert replaced["spec"]["nodeName"] != pods[0]["spec"]["nodeName"]
-        assert_goes_on(job_of(platform, "trainer"))
+        assert_continues(job_of(platform, "trainer"))
         platform.finish("alpha", "trainer")
 
 
@@ -116,7 +116,7 @@ def test_karpenter_moves_a_batch_off_a_node_that_it_can_do_without_and_nothing_i
         for name in ("first", "second"):
             [pod] = wait_for_pods(platform, name, 1)
             assert pod["spec"]["nodeName"] == node
-            assert_goes_on(job_of(platform, name))
+            assert_continues(job_of(platform, name))
         platform.finish("alpha", "first", "second")
 
 

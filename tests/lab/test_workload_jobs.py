@@ -28,8 +28,8 @@ pytestmark = pytest.mark.lab
 
 @pytest.fixture
 def platform(cluster: Cluster, register: Register) -> Iterator[QueuePlatform]:
-    with spot_platform(cluster, register) as made:
-        yield made
+    with spot_platform(cluster, register) as deployed:
+        yield deployed
 
 
 def test_a_gang_and_a_batch_are_admitted_with_their_classes_priority_and_the_gangs_pods_have_names(platform: QueuePlatform) -> None:

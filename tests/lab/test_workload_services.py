@@ -34,8 +34,8 @@ _FORBIDDEN = 403
 
 @pytest.fixture
 def platform(cluster: Cluster, register: Register) -> Iterator[QueuePlatform]:
-    with service_platform(cluster, register, homes=1) as made:
-        yield made
+    with service_platform(cluster, register, homes=1) as deployed:
+        yield deployed
 
 
 def test_a_standing_notebook_is_started_by_its_people_and_stopped_by_its_watch_and_neither_may_do_more(

@@ -68,16 +68,16 @@ def is_of(pod: KubeObject, job: str) -> bool:
 
 
 def wait_for_pods(  # noqa: PLR0913 -- which pods, and how they are waited for
-    platform: QueuePlatform, job: str, count: int, team: str = "alpha", *, instead_of: tuple[str, ...] = (), hurried: bool = False
+    platform: QueuePlatform, job: str, count: int, team: str = "alpha", *, instead_of: tuple[str, ...] = (), without_back_off: bool = False
 ) -> list[KubeObject]:
     """Return the running pods of a Job as soon as there are `count`, and none of them has a uid in `instead_of`.
 
-    `hurried`: the Job controller does not back off from ended pods of team alpha.
+    `without_back_off`: the Job controller does not back off from ended pods of team alpha.
     """
 
     def found(pods: list[KubeObject]) -> list[KubeObject] | None:
-        if hurried:
-            let_back_off_pass(platform, job)
+        if without_back_off:
+            skip_back_off(platform, job)
         running = pods_of(pods, job)
         return running if len(running) == count and not {each["metadata"]["uid"] for each in running} & {*instead_of} else None
 
@@ -101,7 +101,7 @@ def _write_end(platform: QueuePlatform, pod: KubeObject, exit_code: int, *, at: 
     platform.cluster.patch(POD, pod["metadata"]["name"], change, pod["metadata"]["namespace"], subresource="status")
 
 
-def let_back_off_pass(platform: QueuePlatform, job: str) -> None:
+def skip_back_off(platform: QueuePlatform, job: str) -> None:
     """Let the Job controller see the ended pods of a Job of team alpha as ended long ago.
 
     It waits 10 s before it replaces an ended pod, doubled for each end before, up to ten minutes.
@@ -147,7 +147,7 @@ def counted(job: KubeObject) -> int:
     return int(job["status"].get("failed", 0))
 
 
-def assert_goes_on(job: KubeObject) -> None:
+def assert_continues(job: KubeObject) -> None:
     """Assert that an interruption was not counted and has not ended the Job."""
     assert (counted(job), condition(job, "Failed"), condition(job, "Complete")) == (0, None, None)
 
@@ -171,7 +171,7 @@ _COUNTED_FROM = {"WaitForStart": "Admitted", "WaitForRecovery": "PodsReady"}
 """The condition from which Kueue counts the waiting time for pods, by the reason of the wait."""
 
 
-def gives_up_waiting(platform: QueuePlatform, job: str, reason: str) -> None:
+def time_out_waiting(platform: QueuePlatform, job: str, reason: str) -> None:
     """Let Kueue's wait for a Job of team alpha time out whose pods are not all ready. `reason` is the reason in its Workload."""
 
     def waits(workload: KubeObject) -> bool:
@@ -181,7 +181,7 @@ def gives_up_waiting(platform: QueuePlatform, job: str, reason: str) -> None:
     set_clock_back(platform, platform.wait_for_workload("alpha", job, waits, "waits for a pod"), _COUNTED_FROM[reason])
 
 
-def is_queued_again(platform: QueuePlatform, job: str) -> KubeObject:
+def requeue(platform: QueuePlatform, job: str) -> KubeObject:
     """Return the Workload of a Job of team alpha once Kueue has evicted it, queued again without the minute's wait."""
 
     def backs_off(workload: KubeObject) -> bool:

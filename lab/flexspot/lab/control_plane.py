@@ -124,7 +124,7 @@ class Start:
             fixed = state.fixed_api_port if name == "kube-apiserver" else None
             if fixed is not None and (port == fixed or not reservations.take(fixed)):
                 raise LabError(
-                    f"port {fixed}, asked for as the API server's, is in use by {owner_of(fixed)}.",
+                    f"port {fixed}, requested for the API server, is in use by {owner_of(fixed)}.",
                     "end that program, or start with another `--api-port`.",
                     exit_code=ExitCode.BAD_USAGE,
                 )
