@@ -277,7 +277,7 @@ class Listening(Protocol):
 
     @property
     def signals(self) -> Collection[signal.Signals]:
-        """Those that it handles."""
+        """Signals that it handles."""
         ...
 
     def put_handlers_back(self) -> None:

@@ -44,7 +44,7 @@ _TORCHRUN_ENDS_SECONDS = 2.0
 
 @dataclass(frozen=True)
 class World:
-    """The machines that train together, and this one's place among them; each has as many ranks."""
+    """The machines that train together, and this machine's rank among them. Each runs the same number of ranks."""
 
     nodes: int = 1
     node_rank: int = 0

@@ -204,13 +204,13 @@ class PartStatus:
     address: str
     process_id: int | None = None
     uptime_seconds: float | None = None
-    """Of the process."""
+    """Since the process started."""
 
     memory_mib: float | None = None
-    """Of the process."""
+    """Resident memory of the process."""
 
     last_lines: tuple[str, ...] = ()
-    """Of its log, unless it is running."""
+    """Last lines of its log, unless it is running."""
 
 
 class LabControlPlane:

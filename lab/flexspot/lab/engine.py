@@ -76,7 +76,7 @@ def engine_for(kubeconfig: Path, tools: Tools) -> Generator[Engine]:
 
     with serve(KubernetesStandIn(kubeconfig)) as port:
         environment["PULUMI_DEBUG_PROVIDERS"] = f"kubernetes:{port}"
-        # Search the network for nothing: all plugins are known.
+        # All required plugins are here, so the engine need not search the network.
         environment["PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION"] = "true"
         note = f"not on this machine: {', '.join(missing)}; the lab's own stand in, for this lab alone."
         yield Engine(None if official else tools.links, environment, (note,))

@@ -312,7 +312,7 @@ def _updated(  # noqa: PLR0913 -- what an update is made of
     body: KubeObject = {**wanted, "metadata": {**metadata(wanted), "name": name_of(now)}}
     body["metadata"].pop("generateName", None)
     if wanted["kind"] == _CRD:
-        # The official provider replaces definitions whole: their objects stay, and removed versions are removed.
+        # The official provider replaces whole definitions: their objects stay, and versions that are no longer listed are removed.
         body["metadata"]["resourceVersion"] = metadata(now)["resourceVersion"]
         replaced = api.replace(body, namespace, manager, dry_run=preview)
         api.forget_kinds()
@@ -428,7 +428,7 @@ _NO_KIND = (
 
 
 def _said(cause: ApiRefusal, manager: str) -> str:
-    """Return the API server's message, for a conflict with the managers."""
+    """Return the API server's message. For a conflict, add the field manager and a link to help."""
     if cause.reason != _CONFLICT:
         return cause.message
     return (
