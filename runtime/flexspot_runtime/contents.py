@@ -118,7 +118,7 @@ class CheckpointWriter:
         Raises ValueError for a name that is used or invalid.
         """
         if check_name(name) in self._objects:
-            raise ValueError(f"{name} is in this checkpoint already; give each object a name of its own")
+            raise ValueError(f"{name} is in this checkpoint already; give each object a unique name")
         if self.discards:
             stored = yield from _written(CheckpointFile(Nowhere()), seekable=seekable)
         else:
@@ -175,7 +175,7 @@ class CheckpointReader:
             ranks = [each.rank for each in marker.shards]
             raise ValueError(
                 f"checkpoint {marker.group} has no shard of rank {rank}, only of {ranks}; it was saved by a group of another size: resume "
-                "with as many processes, or read the other shards with `of_rank` and divide them anew"
+                "with the same number of processes, or read the other shards with `of_rank` and divide them again"
             )
         self._objects = {each.name: each for each in shard.objects}
 
@@ -261,5 +261,5 @@ class CheckpointReader:
 
     def _stored(self, name: str) -> StoredObject:
         if name not in self._objects:
-            raise KeyError(f"checkpoint {self.marker.group} has no {name}; it holds {', '.join(self.names)}")
+            raise KeyError(f"checkpoint {self.marker.group} has no {name}; it contains {', '.join(self.names)}")
         return self._objects[name]

@@ -160,7 +160,7 @@ def parser_of(module: str, description: str) -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line. Return the exit code."""
     parser = parser_of("flexspot_runtime.launch", "Starts ranks and passes SIGTERM on to them.")
-    parser.add_argument("--ranks", type=int, default=1, help="processes on this machine; 1 for a launcher of its own (default: 1)")
+    parser.add_argument("--ranks", type=int, default=1, help="processes on this machine; 1 if the command is a launcher (default: 1)")
     chosen = parser.parse_args(arguments)
     return run(chosen.command, chosen.ranks, chosen.grace_seconds)
 

@@ -110,7 +110,7 @@ class _Link:
             self.heard += came.replace(_ALIVE, b"") if _ENDED not in self.heard + came else came
             self._heard_at = now
         if now - self._heard_at > _SILENT_SECONDS:
-            _LOG.error("nothing was heard of a pod for %.0f s", _SILENT_SECONDS)
+            _LOG.error("no message from a pod for %.0f s", _SILENT_SECONDS)
             self.lost = True
         if not self.lost and now - self._reported_at > _ALIVE_SECONDS:
             self.send(_ALIVE)

@@ -72,7 +72,7 @@ class Resumption:
             damaged.append(name)
         if damaged:
             raise CorruptCheckpointError(
-                f"all checkpoints are damaged ({', '.join(damaged)}): restore the folder from a copy, or delete these markers to begin anew"
+                f"all checkpoints are damaged ({', '.join(damaged)}): restore the folder from a copy, or delete these markers to start over"
             )
         return None
 
@@ -83,7 +83,7 @@ class Resumption:
             Marker.decode(name, record)
         except (TornRecordError, FileNotFoundError) as error:
             # Its writer was killed, so it never counted; or another process has just deleted it.
-            _LOG.warning("%s is passed over: %s", name, error)
+            _LOG.warning("%s is skipped: %s", name, error)
             return ""
         return record.decode()
 
@@ -121,7 +121,7 @@ class Resumption:
         for reading in readings:
             error = reading.exception()
             if isinstance(error, CorruptCheckpointError):
-                _LOG.error("%s is passed over: %s", marker.name, error)
+                _LOG.error("%s is skipped: %s", marker.name, error)
             elif error:
                 raise error
         if worst == _State.UNREADABLE:

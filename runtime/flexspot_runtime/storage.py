@@ -107,7 +107,7 @@ class LocalFolder:
     def __init__(self, folder: Path | str | None = None) -> None:
         self.folder = _job_folder() if folder is None else Path(folder)
         if not self.folder.is_dir():
-            raise FileNotFoundError(f"{folder} is not a folder: mount the volume for checkpoints there, or make the folder first")
+            raise FileNotFoundError(f"{folder} is not a folder: mount the volume for checkpoints there, or create the folder first")
 
     @contextmanager
     def create(self, name: str) -> Generator[Sink]:

@@ -30,7 +30,7 @@ def _either(save: _Write | None, snapshot: Callable[[], _Write] | None) -> Calla
         return lambda: save
     if snapshot and not save:
         return snapshot
-    raise ValueError("give either save, which writes, or snapshot, which copies and returns what writes the copy")
+    raise ValueError("give either save, which writes, or snapshot, which copies and returns a function that writes the copy")
 
 
 class TrainingRun:
@@ -146,7 +146,7 @@ class TrainingRun:
             status.saved_at = self._clock.monotonic()
             status.lost_steps = max(0, (reported or 0) - marker.step)
             status.interruptions = self._history.interruptions
-            _LOG.info("resumed from %s; %d steps are done again", marker.group, status.lost_steps)
+            _LOG.info("resumed from %s; %d steps are repeated", marker.group, status.lost_steps)
         self.schedule.begin(status.step, self._clock.monotonic(), self._history_so_far)
         status.interval_seconds = self.schedule.interval_seconds
         self._enter(Phase.TRAINING)
@@ -158,7 +158,7 @@ class TrainingRun:
         if self.checkpointer.group.agree(int(self.status.saved_step < done)):
             if cost is not None and cost > remaining:
                 # Try anyway: a torn checkpoint does not count, and the previous one stays.
-                _LOG.warning("a checkpoint takes %.1f s and %.1f s are left: it may not be made in time", cost, remaining)
+                _LOG.warning("a checkpoint takes %.1f s and %.1f s are left: it may not be finished in time", cost, remaining)
             self._save(done)
         self._enter(Phase.INTERRUPTED)
         notice = self.interruption.notice
@@ -225,7 +225,7 @@ class TrainingRun:
         self.status.saved_step, self.status.saved_at, self.status.checkpoint_seconds = step, ended, seconds
 
     def _failed(self, failure: str) -> None:
-        _LOG.error("%s; training goes on", failure)
+        _LOG.error("%s; training continues", failure)
         self.schedule.failed(self._clock.monotonic())
         self.status.failed_saves += 1
         self.status.last_failure = failure

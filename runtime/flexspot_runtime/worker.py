@@ -277,7 +277,7 @@ class Worker:
             leases.give_back([delivery])
             return
         except Exception:  # noqa: BLE001 -- whatever a handler raises is one task's failure, not the worker's
-            _LOG.exception("a task failed; it comes again")
+            _LOG.exception("a task failed; it will be delivered again")
             report.failed += 1
             leases.give_back([delivery], self.retry_seconds)
             return

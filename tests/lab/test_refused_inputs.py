@@ -33,7 +33,7 @@ def test_a_refusal_names_the_property_allowed_values_source_and_remedy() -> None
     assert refused.place == "upgradeSettings.strategy"
     assert refused.reason == (
         "is 'SHORT_LIVED'; allowed: BLUE_GREEN, SURGE, by the rules of hashicorp/google-beta 8.0.0, read "
-        "2026-11-22; say what it allows, or preview without --offline if your provider is a newer one that takes it"
+        "2026-11-22; use an allowed value, or preview without --offline if your newer provider accepts it"
     )
 
 

@@ -125,5 +125,5 @@ def test_a_schedule_by_steps_is_kept_exactly() -> None:
 
 
 def test_a_time_below_zero_is_refused() -> None:
-    with pytest.raises(ValueError, match="agree_seconds is -1"):
+    with pytest.raises(ValueError, match="agree_seconds must be 0 or more, got -1"):
         train(total=1, seconds=lambda _rank, _step: 0.0, agree_seconds=-1)

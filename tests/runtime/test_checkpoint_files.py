@@ -167,5 +167,5 @@ def test_a_file_is_handed_out_only_when_all_of_it_is_right() -> None:
 
     with pytest.raises(CorruptCheckpointError, match="weights is not what was written"), reader.file("weights"):
         pass
-    with pytest.raises(KeyError, match="it holds weights"), reader.file("momentum"):
+    with pytest.raises(KeyError, match="it contains weights"), reader.file("momentum"):
         pass

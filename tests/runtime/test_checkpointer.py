@@ -75,7 +75,7 @@ def test_a_name_that_is_not_there_is_an_error_that_says_what_is() -> None:
     storage = MemoryStorage()
     saved(storage, 5)
 
-    with pytest.raises(KeyError, match="has no momentum; it holds weights"):
+    with pytest.raises(KeyError, match="has no momentum; it contains weights"):
         newest(storage).get("momentum")
 
 

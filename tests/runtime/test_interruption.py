@@ -232,7 +232,7 @@ def test_it_is_entered_in_the_main_thread() -> None:
 
 
 def test_it_is_entered_once() -> None:
-    with Interruption(15.0) as interruption, pytest.raises(RuntimeError, match="entered already"):
+    with Interruption(15.0) as interruption, pytest.raises(RuntimeError, match="was entered already"):
         interruption.__enter__()
 
 

@@ -164,7 +164,7 @@ def test_training_goes_on_while_checkpoints_cannot_be_written(caplog: pytest.Log
     assert program.trained == list(range(20))
     assert (program.run.status.saves, program.run.status.failed_saves) == (3, 1)
     assert program.saved_steps() == [5, 15, 20]
-    assert "could not be written: planted; training goes on" in caplog.text
+    assert "could not be written: planted; training continues" in caplog.text
 
 
 def test_a_result_that_cannot_be_saved_is_an_error() -> None:

@@ -112,7 +112,7 @@ class Start:
         aside = self._home.folder.with_name(f"{self._home.name}.set-aside-{time.strftime('%Y%m%dT%H%M%S')}")
         self._home.folder.rename(aside)
         self._home.folder.mkdir(mode=0o700)
-        self._report.notes.append(f"the lab could not be carried on ({why}); its folder is now {aside.name}, delete it when you like")
+        self._report.notes.append(f"the lab could not be continued ({why}); its folder was renamed to {aside.name} and can be deleted")
         return LabState()
 
     def _choose_ports(self, state: LabState, running: dict[str, Running], reservations: Reservations) -> None:
@@ -283,13 +283,13 @@ class LabControlPlane:
             state = load_state(self.home.state)
         except StaleStateError as error:
             raise LabError(
-                f"lab {self.home.name} was made by another version of flexspot: {error}.",
-                f"`flexspot lab start --lab {self.home.name}` sets it aside and makes a new one.",
+                f"lab {self.home.name} was created by another version of flexspot: {error}.",
+                f"`flexspot lab start --lab {self.home.name}` renames its folder and creates a new one.",
             ) from error
         if state is None or set(state.ports) != set(PORTS):
             raise LabError(
                 f"there is no lab {self.home.name}: it was never started, or was deleted.",
-                f"`flexspot lab start --lab {self.home.name}` makes it.",
+                f"`flexspot lab start --lab {self.home.name}` creates it.",
             )
         return state
 

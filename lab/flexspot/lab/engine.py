@@ -78,7 +78,7 @@ def engine_for(kubeconfig: Path, tools: Tools) -> Generator[Engine]:
         environment["PULUMI_DEBUG_PROVIDERS"] = f"kubernetes:{port}"
         # All required plugins are here, so the engine need not search the network.
         environment["PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION"] = "true"
-        note = f"not on this machine: {', '.join(missing)}; the lab's own stand in, for this lab alone."
+        note = f"not on this machine: {', '.join(missing)}; the lab uses its own replacements, for this lab only."
         yield Engine(None if official else tools.links, environment, (note,))
 
 
@@ -103,7 +103,7 @@ def offline_engine(tools: Callable[[], Tools]) -> Generator[Engine]:
             "PULUMI_DEBUG_PROVIDERS": ",".join(ports),
             "PULUMI_HOME": _home_without_logs(Path(served.enter_context(TemporaryDirectory()))),
         }
-        yield Engine(root, environment, ("offline: providers echo their inputs, no cluster and no cloud is asked, no state is kept.",))
+        yield Engine(root, environment, ("offline: providers echo their inputs, no cluster or cloud is contacted, no state is kept.",))
 
 
 def _home_without_logs(folder: Path) -> str:

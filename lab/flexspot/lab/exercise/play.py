@@ -75,7 +75,7 @@ def release(cluster: Cluster, team: str, job: str | None = None) -> None:
             left = still_running(cluster.list(POD, team))
         else:
             return
-    raise WaitTimeoutError(f"pods that were let go still run: {', '.join(sorted(left.values()))}")
+    raise WaitTimeoutError(f"released pods still run: {', '.join(sorted(left.values()))}")
 
 
 def running_pods(pods: list[KubeObject]) -> list[KubeObject]:

@@ -67,7 +67,7 @@ def server_of(kubeconfig: Path | str, context: str = "", cluster: str = "") -> s
         return str(next(each["cluster"]["server"] for each in content["clusters"] if each["name"] == cluster))
     except (OSError, yaml.YAMLError, KeyError, TypeError, StopIteration) as error:
         raise ProviderSettingsError(
-            f"{where} leads to no server (context {context!r}, cluster {cluster!r}; {type(error).__name__}: {error}). "
+            f"{where} has no server (context {context!r}, cluster {cluster!r}; {type(error).__name__}: {error}). "
             "Leave `kubeconfig`, `context` and `cluster` out, or give the kubeconfig of the lab."
         ) from error
 
@@ -284,7 +284,7 @@ class KubernetesStandIn(StandIn):
         """Refuse components that a plugin renders: only that plugin knows their parts."""
         abort(
             context,
-            f"{request.type} is rendered by the real Kubernetes provider, which the stand-in is not. Declare the objects themselves.",
+            f"{request.type} is rendered only by the real Kubernetes provider. Declare the objects themselves.",
             grpc.StatusCode.UNIMPLEMENTED,
         )
 

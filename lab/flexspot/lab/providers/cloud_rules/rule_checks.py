@@ -49,13 +49,13 @@ def _given(value: Any) -> bool:
 
 def _node_version_and_no_pool(inputs: dict[str, Any]) -> Problems:
     if _given(inputs.get("nodeVersion")) and inputs.get("removeDefaultNodePool") is True:
-        yield "node_version", "is not taken with remove_default_node_pool: the pool that it is of is taken away"
+        yield "node_version", "is not allowed with remove_default_node_pool, which removes the pool that it applies to"
 
 
 def _node_version_is_the_masters(inputs: dict[str, Any]) -> Problems:
     node, least = inputs.get("nodeVersion"), inputs.get("minMasterVersion")
     if isinstance(node, str) and isinstance(least, str) and node.partition("-")[0] != least.partition("-")[0]:
-        yield "node_version", f"is {node!r}, and a new cluster's is its min_master_version, {least!r}"
+        yield "node_version", f"is {node!r}, but a new cluster requires min_master_version, {least!r}"
 
 
 def _surge_of_other_strategies(inputs: dict[str, Any]) -> Problems:
@@ -63,12 +63,12 @@ def _surge_of_other_strategies(inputs: dict[str, Any]) -> Problems:
     strategy = _value_in(inputs, *place, "strategy")
     if strategy not in (None, UNKNOWN, "SURGE") and any(_given(_value_in(inputs, *place, key)) for key in ("maxSurge", "maxUnavailable")):
         path = "cluster_autoscaling.auto_provisioning_defaults.upgrade_settings"
-        yield path, f"has max_surge or max_unavailable, which belong to the strategy SURGE and not to {strategy}"
+        yield path, f"has max_surge or max_unavailable, which are allowed only with the strategy SURGE, not with {strategy}"
 
 
 def _refresh_of_inline_pools(inputs: dict[str, Any]) -> Problems:
     if inputs.get("skipNodePoolRefresh") is True and _given(inputs.get("nodePools")):
-        yield "skip_node_pool_refresh", "is not taken with node pools inside the cluster"
+        yield "skip_node_pool_refresh", "is not allowed with node pools inside the cluster"
 
 
 def _all_of_auto_mode(inputs: dict[str, Any]) -> Problems:
@@ -80,19 +80,19 @@ def _all_of_auto_mode(inputs: dict[str, Any]) -> Problems:
         "storage_config.block_storage.enabled": _value_in(inputs, "storageConfig", "blockStorage", "enabled"),
     }
     if UNKNOWN not in parts.values() and len({bool(each) for each in parts.values()}) > 1:
-        yield "compute_config", f"is of Auto Mode, of which {', '.join(parts)} are all true or all false"
+        yield "compute_config", f"belongs to Auto Mode: {', '.join(parts)} must be all true or all false"
 
 
 def _private_gateway(inputs: dict[str, Any]) -> Problems:
     if inputs.get("connectivityType") == "private":
         for name, key in (("allocation_id", "allocationId"), ("secondary_allocation_ids", "secondaryAllocationIds")):
             if _given(inputs.get(key)):
-                yield name, "is of a public gateway, and connectivity_type is private"
+                yield name, "is allowed only for a public gateway, but connectivity_type is private"
 
 
 def _public_gateway(inputs: dict[str, Any]) -> Problems:
     if inputs.get("connectivityType") in (None, "public") and _given(inputs.get("secondaryPrivateIpAddressCount")):
-        yield "secondary_private_ip_address_count", "is of a private gateway, and connectivity_type is public"
+        yield "secondary_private_ip_address_count", "is allowed only for a private gateway, but connectivity_type is public"
 
 
 def _only_with(name: str, key: str, other: str, allowed: Any) -> Callable[[dict[str, Any]], Problems]:
@@ -101,7 +101,7 @@ def _only_with(name: str, key: str, other: str, allowed: Any) -> Callable[[dict[
     def rule(inputs: dict[str, Any]) -> Problems:
         # Zero of its type: Terraform treats it as not set.
         if _given(inputs.get(key)) and inputs.get(key) not in (0, False) and inputs.get(other) not in (allowed, UNKNOWN):
-            yield name, f"is taken only where {other} is {str(allowed).lower()}"
+            yield name, f"is allowed only if {other} is {str(allowed).lower()}"
 
     return rule
 
@@ -115,13 +115,13 @@ def _queue_name(inputs: dict[str, Any]) -> Problems:
 
 def _key_without_encryption(inputs: dict[str, Any]) -> Problems:
     if _given(inputs.get("kmsKeyId")) and inputs.get("encrypted") not in (True, UNKNOWN):
-        yield "kms_key_id", "is taken only with encrypted: true"
+        yield "kms_key_id", "is allowed only with encrypted: true"
 
 
 def _key_of_scratch(inputs: dict[str, Any]) -> Problems:
     kind = inputs.get("deploymentType") or "SCRATCH_1"
     if _given(inputs.get("kmsKeyId")) and kind is not UNKNOWN and not str(kind).startswith("PERSISTENT"):
-        yield "kms_key_id", f"is of PERSISTENT_1 and PERSISTENT_2 alone, and deployment_type is {kind}"
+        yield "kms_key_id", f"is allowed only for PERSISTENT_1 and PERSISTENT_2, but deployment_type is {kind}"
 
 
 RULES: dict[str, dict[str, Callable[[dict[str, Any]], Problems]]] = {
@@ -359,7 +359,7 @@ def refused_inputs(token: str, inputs: Properties) -> list[RefusedInput]:
         return []
     known = _bridged(rules, "", without_secrets(inputs))
     found = [each for each in check_inputs(rules, known) if _GENERATED in known or each.place != _GENERATED]
-    remedy = "say what it allows, or preview without --offline if your provider is a newer one that takes it"
+    remedy = "use an allowed value, or preview without --offline if your newer provider accepts it"
     return [
         RefusedInput(rules.place_of(path), f"{problem}, by the rules of {rules.source}; {remedy}")
         for path, problem in (*found, *combination_problems(token, known))
