@@ -1,8 +1,8 @@
 """Scores texts from a queue, one result each: `python score_batch.py QUEUE_URL FOLDER`, an SQS queue.
 
-Start as many as you like and stop any of them at any time: a text whose worker is gone comes again to another one, and its result, an
-object named after the text, is there once. An interrupted worker ends with 0: the queue knows what is left. Needs the extra `sqs`; for
-Pub/Sub take PubsubQueue, for a bucket without a mount FsspecStorage.
+Start any number of workers and stop any of them at any time. A text whose worker is gone is delivered to another one. Its result, an object
+named after the text, exists once. An interrupted worker ends with 0: the queue knows the remaining texts. Needs the extra `sqs`. For
+Pub/Sub use PubsubQueue, for a bucket without a mount FsspecStorage.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ GOOD, BAD = {"good", "great", "fine"}, {"bad", "poor", "broken"}
 
 
 def score(task: Task) -> bytes:
-    """Stands for a model: good words less bad ones."""
+    """Return the number of good words less bad ones, in place of a model."""
     words = task.body.decode().lower().split()
     return json.dumps(
         {"text": task.body.decode(), "score": sum(word in GOOD for word in words) - sum(word in BAD for word in words)}
@@ -27,7 +27,7 @@ def score(task: Task) -> bytes:
 
 
 def main() -> None:
-    """Works until the queue is empty or the machine goes."""
+    """Work until the queue is empty or the machine is taken."""
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     queue_url, folder = sys.argv[1:]
     Path(folder).mkdir(parents=True, exist_ok=True)

@@ -1,7 +1,7 @@
 """A sweep over two hyper-parameters as an Indexed Job: `python sweep.py FOLDER COMPLETIONS`.
 
-Each pod takes its share of the trials by JOB_COMPLETION_INDEX; a pod that replaces another gets the same share, leaves out the trials whose
-result is there, and goes on with the one that was being trained from its checkpoint. Without the variable it is index 0.
+Each pod takes its share of the trials by JOB_COMPLETION_INDEX. A pod that replaces another gets the same share, skips the trials that have
+a result, and resumes the trial in progress from its checkpoint. Without the variable the index is 0.
 """
 
 from __future__ import annotations
@@ -39,28 +39,28 @@ class Descent:
         self.state = [3.0, -2.0, 0.0, 0.0]
 
     def train(self) -> None:
-        """One step."""
+        """Do one step."""
         x, y, speed_x, speed_y = self.state
         speed_x = self.momentum * speed_x - self.rate * x
         speed_y = self.momentum * speed_y - self.rate * 5.0 * y
         self.state = [x + speed_x, y + speed_y, speed_x, speed_y]
 
     def loss(self) -> float:
-        """Of the point that it has reached."""
+        """Return the loss at the current point."""
         x, y, *_ = self.state
         return x * x + 5.0 * y * y
 
     def save(self, writer: CheckpointWriter) -> None:
-        """JSON keeps every bit of a float."""
+        """Save the state. JSON keeps every bit of a float."""
         writer.put("state", json.dumps(self.state).encode())
 
     def load(self, reader: CheckpointReader) -> None:
-        """The reverse."""
+        """Restore the state."""
         self.state = json.loads(reader.get("state"))
 
 
 def main() -> None:
-    """Trains this index's trials and prints the best of all that are done."""
+    """Train this index's trials and print the best of all that are done."""
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
     folder, completions = Path(sys.argv[1]), int(sys.argv[2])
     results_folder = folder / "sweep"

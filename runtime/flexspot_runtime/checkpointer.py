@@ -1,4 +1,4 @@
-"""Saves checkpoints so that a kill at any moment leaves the last one whole, finds the newest that is, and deletes what nothing needs."""
+"""Save checkpoints that survive a kill at any moment, find the newest complete one, and delete those no longer needed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 READ_AHEAD_BYTES = 2 << 30
-"""For each rank: the shards of most jobs, and little beside what a state of that size takes when it is loaded."""
+"""Bytes per rank. Holds the shards of most jobs, and is small compared to the memory that a state of that size takes when loaded."""
 
 
 def _never() -> float:
@@ -33,18 +33,15 @@ def _never() -> float:
 class Checkpointer:
     """Checkpoints of one program in one storage.
 
-    A save writes the data under names that nothing else has, then, when all of it is durable, a small marker with the checksums. Without
-    the marker, or with a torn one, a save does not exist. So nothing needs a rename, and the same holds on a disk, on GCS FUSE and on
-    Mountpoint for S3. The newest checkpoint is the one with most steps done, never the one with the latest time.
+    A save writes the data under unique names. When all of it is durable, it writes a small marker with the checksums. Without a marker, or
+    with a torn one, a save does not exist. So no rename is needed, and the same guarantees hold on a disk, on GCS FUSE and on Mountpoint
+    for S3. The newest checkpoint is the one with the most steps done, not the one with the latest time.
 
-    After a save the older ones than the newest `keep` go, marker first; only what this process wrote or verified counts among these.
+    Each save deletes the checkpoints older than the newest `keep`, marker first. Only checkpoints that this process wrote or verified count
+    towards `keep`.
 
-    `group`: the processes that train together; all of them make a Checkpointer. `sharded`: whether each of them writes its part (a save
-    counts when all parts are there) or rank 0 writes for all, the default. `barrier_seconds`: how long ranks wait for each other, at most.
-    `job`: whose checkpoints these are, by default what FLEXSPOT_JOB says; those of another job are refused. `read_ahead_bytes`: how much
-    of what is verified at a resumption may stay in memory until it is loaded, so that it is read once; what is more is read twice.
+    To start over, or to return to an earlier step, use another folder: otherwise a checkpoint with more steps is found first.
 
-    To begin anew, or to go back to an earlier step, use another folder: a checkpoint that is further would be found first.
     Raises ValueError for a `keep` under 2.
     """
 
@@ -60,6 +57,19 @@ class Checkpointer:
         read_ahead_bytes: int = READ_AHEAD_BYTES,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
+        """Create the checkpointer. All processes of a group create one.
+
+        group: the processes that train together.
+
+        sharded: every process writes its part, and a save counts when all parts exist. Default: rank 0 writes for all.
+
+        barrier_seconds: longest time that ranks wait for each other.
+
+        job: owner of these checkpoints; those of another job are rejected. Default: the variable FLEXSPOT_JOB.
+
+        read_ahead_bytes: limit of the data that a resumption keeps in memory between verifying and loading it. Data beyond this limit is
+        read twice.
+        """
         if keep < LEAST_KEPT:
             raise ValueError(f"keep is {keep}; keep at least {LEAST_KEPT} checkpoints, so that a damaged one is not the only one")
         self.storage = storage
@@ -70,7 +80,7 @@ class Checkpointer:
         self.job = os.environ.get(JOB_VARIABLE, "") if job is None else job
         self.read_ahead_bytes = read_ahead_bytes
         self.clock = clock
-        self.attempt = group.told_by_first(new_attempt())
+        self.attempt = group.text_of_rank_0(new_attempt())
         self._serial = 0
         self._good: set[str] = set()
         self._kept: tuple[str, Kept] = ("", {})
@@ -84,19 +94,24 @@ class Checkpointer:
         history: History = History(),  # noqa: B008 -- frozen
         deadline: Callable[[], float] = _never,
     ) -> Marker:
-        """Saves what `write` writes; all ranks of a group call it, for the same step.
+        """Save the data that `write` writes. All ranks of a group call this for the same step.
 
-        All ranks call `write`, too, so it may hold collective operations; where rank 0 writes for all, what the others write goes nowhere.
-        `step`: steps done. `deadline`: when the process is killed, of the clock's `monotonic`; an Interruption's `deadline`.
-        Raises CheckpointFailedError when it could not be written, or not by all ranks in time; the program may go on. What `write` raises
-        besides OSError is passed on, and so is io.UnsupportedOperation.
+        All ranks call `write`, so it may contain collective operations. Where rank 0 writes for all, the data of the other ranks is
+        discarded.
+
+        step: steps done.
+
+        deadline: when the process is killed, by the clock's `monotonic`; usually an Interruption's `deadline`.
+
+        Raises CheckpointFailedError when the data could not be written, or not by all ranks in time; the program may go on. Other
+        exceptions of `write` are passed on, and so is io.UnsupportedOperation.
         """
         self._serial += 1
         group = group_name(step, self.attempt, self._serial)
         try:
             marker = self._save(group, step, write, completed=completed, history=history, deadline=deadline)
         except io.UnsupportedOperation:
-            # An OSError, but one of the program's: it asks of a file what no file of a checkpoint does, and never would be saved.
+            # This OSError is a bug in the program: it uses a file operation that checkpoint files do not support. Every save would fail.
             self._give_up(group)
             raise
         except OSError as error:
@@ -110,12 +125,13 @@ class Checkpointer:
         return marker
 
     def newest_valid(self) -> Marker | None:
-        """The checkpoint to resume from, all of whose data was read and is right; None when none was ever completed.
+        """Return the checkpoint to resume from, after reading and verifying all of its data. None if none was ever completed.
 
-        With a group all ranks call it: rank 0 chooses for all, and each reads and hashes its own part, several objects at a time.
-        Raises CorruptCheckpointError when there are checkpoints and all are damaged, which is for a person to look at rather than to begin
-        anew, ForeignCheckpointError when they are another job's, and OSError when the storage does not answer: a volume that is not
-        mounted is no reason to begin anew, either. When one rank raises, all do.
+        In a group all ranks call it. Rank 0 chooses for all. Each rank reads and hashes its own part, several objects at a time.
+
+        Raises CorruptCheckpointError when checkpoints exist and all are damaged: a person must look, so the run does not start over. Raises
+        ForeignCheckpointError when they belong to another job, and OSError when the storage does not answer: a volume that is not mounted
+        is no reason to start over, either. When one rank raises, all do.
         """
         resumption = Resumption(self.storage, self.group, self.job, self.read_ahead_bytes)
         marker = resumption.newest_valid()
@@ -125,8 +141,8 @@ class Checkpointer:
         return marker
 
     def reader(self, marker: Marker) -> CheckpointReader:
-        """Reads this rank's part of a checkpoint, or rank 0's when that one writes for all."""
-        # Given once: what stays in memory ends with its reader.
+        """Return a reader of this rank's part of a checkpoint, or of rank 0's part when rank 0 writes for all."""
+        # Passed on only once: the objects kept in memory are freed with their reader.
         group, kept = self._kept
         self._kept = ("", {})
         return CheckpointReader(self.storage, marker, self.group.rank if self.sharded else 0, kept if group == marker.group else None)
@@ -167,20 +183,22 @@ class Checkpointer:
         if self.group.world_size == 1:
             _discard(self.storage, group)
             return
-        # The other ranks' parts are swept with a later checkpoint.
+        # The parts of the other ranks are swept with a later checkpoint.
         with suppress(OSError):
             self._put(failure_name(group, self.group.rank), b"")
 
 
 LEAST_KEPT = 2
-"""One to resume from, and one in case that one turns out to be damaged."""
+"""One to resume from, and another in case the first is damaged."""
 
 
 def surplus(groups: Sequence[str], good: Collection[str], keep: int) -> list[str]:
-    """The groups older than the newest `keep` good ones, newest first: so that a kill half-way leaves no gap.
+    """Return the groups older than the newest `keep` good ones, newest first, so that a kill half-way leaves no gap.
 
-    `groups` have a marker or only remains of a save that was killed; both go the same way. `good` are those that this process has written
-    or verified itself: what nobody has looked at counts for nothing, so as long as there are fewer good ones than `keep`, nothing goes.
+    groups: those with a marker, and remains of killed saves; both are deleted the same way.
+
+    good: groups that this process wrote or verified. Unverified groups do not count: while there are fewer than `keep` good groups, none is
+    returned.
     """
     ordered = sorted(groups, reverse=True)
     kept = [group for group in ordered if group in good][:keep]
@@ -194,12 +212,12 @@ _LOG = logging.getLogger("flexspot_runtime")
 
 
 def _sweep(storage: Storage, good: set[str], keep: int) -> None:
-    """Keeps the newest `keep` of the groups in `good`, and all that is newer than the oldest of these; forgets what it deletes.
+    """Keep the newest `keep` groups of `good` and everything newer than the oldest of these. Remove deleted groups from `good`.
 
-    What cannot be deleted stays, with a warning: a storage that is full is reported by the save that fails.
+    A group that cannot be deleted stays, with a warning. A full storage is reported by the save that fails.
     """
     names: dict[str, list[str]] = {}
-    # Markers first: without one, the data is nobody's.
+    # Markers first: without a marker, the data is unused.
     for name in [*_names(storage, MARKERS), *_names(storage, DATA)]:
         group = name.split("/")[1].removesuffix(".json")
         if step_of(group) is not None:
@@ -210,7 +228,7 @@ def _sweep(storage: Storage, good: set[str], keep: int) -> None:
 
 
 def _discard(storage: Storage, group: str) -> None:
-    """Deletes what a save that failed has written, to make room. Its marker first: it may be there although writing it failed."""
+    """Delete what a failed save has written, to free space. Starts with its marker, which may exist although writing it failed."""
     _delete(storage, [marker_name(group), *_names(storage, f"{DATA}/{group}")])
 
 
@@ -221,7 +239,7 @@ def _delete(storage: Storage, names: Iterable[str]) -> None:
         except FileNotFoundError:
             continue
         except OSError as error:
-            # The rest stays, too: a marker that is still there must not lose its data.
+            # Keep the rest, too: a marker that still exists must not lose its data.
             _LOG.warning("%s could not be deleted: %s", name, error)
             return
 

@@ -1,6 +1,6 @@
-"""What a checkpoint holds: written and read object by object, with checksums, in whatever form the user's framework has.
+"""Contents of a checkpoint: objects written and read one by one, with checksums, in any form that the user's framework uses.
 
-For frameworks that write and read files, its objects are files in the sense of Python's `io`.
+For frameworks that write and read files, the objects are files in the sense of Python's `io`.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ CHUNK_BYTES = 4 << 20
 
 
 class CheckpointFile(io.BufferedIOBase):
-    """An object that is being written, from its beginning to its end, for torch.save, numpy.savez, pickle.dump, a zip or tar file.
+    """An object being written from beginning to end, for torch.save, numpy.savez, pickle.dump, a zip or tar file.
 
-    It has `write`, `flush`, `tell`, `close` and is a context manager. It is not read and does not seek: a mounted bucket can do neither,
-    and what was hashed cannot be changed. `seek`, `read`, `truncate` and `fileno` raise io.UnsupportedOperation, as the protocol says, and
-    libraries that can do without (zipfile, so numpy.savez) find out by that. For one that cannot, there is `seekable=True`.
+    It supports `write`, `flush`, `tell`, `close` and is a context manager. It cannot be read and does not seek: a mounted bucket can do
+    neither, and hashed bytes cannot be changed. `seek`, `read`, `truncate` and `fileno` raise io.UnsupportedOperation, as the protocol
+    requires. Libraries with a fallback (zipfile, and so numpy.savez) detect this. For others there is `seekable=True`.
 
-    `flush` promises nothing: the object is durable when the writer's block ends. After that, or after `close`, it takes no more.
+    `flush` promises nothing: the object is durable when the writer's block ends. After that, or after `close`, writing fails.
     """
 
     def __init__(self, sink: Sink) -> None:
@@ -44,11 +44,11 @@ class CheckpointFile(io.BufferedIOBase):
         return True
 
     def write(self, content: Content, /) -> int:  # pyrefly: ignore[bad-override] -- Buffer, which io says, has a name from Python 3.12 on
-        """Takes all bytes of what has bytes: bytes, a memoryview, an array that is contiguous."""
+        """Write all bytes of a buffer: bytes, a memoryview, a contiguous array."""
         self._refuse_closed()
         with memoryview(content) as view:
             if view.nbytes:
-                # As bytes, whatever they stand for: a sink may ask for their number by len().
+                # As bytes, whatever the item type: a sink may measure the length with len().
                 with view.cast("B") as as_bytes:
                     self._sink.write(as_bytes)
                     self._hash.update(as_bytes)
@@ -56,19 +56,19 @@ class CheckpointFile(io.BufferedIOBase):
             return view.nbytes
 
     def tell(self) -> int:
-        """So many bytes were written."""
+        """Return the number of bytes written."""
         self._refuse_closed()
         return self._size_bytes
 
     def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
-        """Raises io.UnsupportedOperation, also for where it stands: zipfile would take it for a file that can go back."""
+        """Raise io.UnsupportedOperation, even for the current position: zipfile would otherwise assume a seekable file."""
         del offset, whence
         raise io.UnsupportedOperation(
             "a checkpoint's file is written from its beginning to its end: open it with file(name, seekable=True), a scratch file"
         )
 
     def as_stored(self, name: str) -> StoredObject:
-        """What was written so far, under a name of the checkpoint's."""
+        """Return the record of what was written so far, under a name in the checkpoint."""
         return StoredObject(name, self._size_bytes, self._hash.hexdigest())
 
     def _refuse_closed(self) -> None:
@@ -77,7 +77,7 @@ class CheckpointFile(io.BufferedIOBase):
 
 
 class Nowhere:
-    """Takes everything and keeps nothing."""
+    """A sink that discards everything."""
 
     def write(self, content: Content, /) -> int:
         """See Sink."""
@@ -85,23 +85,24 @@ class Nowhere:
 
 
 def copy(source: ObjectReader, sink: Sink) -> None:
-    """To the end of the source."""
+    """Copy the source to the sink, to its end."""
     while chunk := source.read(CHUNK_BYTES):
         sink.write(chunk)
 
 
 class CorruptCheckpointError(Exception):
-    """A marker counts a checkpoint whose data is not what was written."""
+    """A complete marker exists, but the checkpoint's data differs from what was written."""
 
 
 class CheckpointWriter:
-    """Handed to the function that saves; takes objects under names of the user's, each written once from beginning to end.
-
-    `discards`: whether what is written goes nowhere. Where rank 0 writes for all, the others call the function, too, for it may hold
-    collective operations, such as the gathering of a full state; by this they may leave out what costs time.
-    """
+    """Passed to the function that saves. Takes objects under names of the user, each written once from beginning to end."""
 
     def __init__(self, storage: Storage, group: str, rank: int, *, discards: bool = False) -> None:
+        """Create the writer of one rank.
+
+        discards: True if everything written is discarded. Where rank 0 writes for all, the other ranks call the function, too, because it
+        may contain collective operations, such as gathering a full state. The function can check this to skip expensive work.
+        """
         self._storage = storage
         self._folder = shard_folder(group, rank)
         self._objects: dict[str, StoredObject] = {}
@@ -110,13 +111,14 @@ class CheckpointWriter:
 
     @contextmanager
     def file(self, name: str, *, seekable: bool = False) -> Generator[BinaryIO]:
-        """A file to write, for torch.save, numpy.savez, pickle.dump; see CheckpointFile.
+        """Yield a file to write, for torch.save, numpy.savez, pickle.dump; see CheckpointFile.
 
-        `seekable`: a scratch file in the folder for temporary files, which can be read and go back, and is copied when the block ends.
-        Raises ValueError for a name that is used or cannot be.
+        seekable: yield a scratch file in the folder for temporary files, which can be read and can seek. It is copied when the block ends.
+
+        Raises ValueError for a name that is used or invalid.
         """
         if check_name(name) in self._objects:
-            raise ValueError(f"{name} is in this checkpoint already; give each object a name of its own")
+            raise ValueError(f"{name} is in this checkpoint already; give each object a unique name")
         if self.discards:
             stored = yield from _written(CheckpointFile(Nowhere()), seekable=seekable)
         else:
@@ -125,24 +127,24 @@ class CheckpointWriter:
         self._objects[name] = stored.as_stored(name)
 
     def put(self, name: str, content: Content) -> None:
-        """An object out of memory."""
+        """Write an object from memory."""
         with self.file(name) as sink:
             sink.write(content)
 
     def put_folder(self, folder: Path | str) -> None:
-        """All files of a folder, under their paths in it: for frameworks that write folders. Let them write to a scratch disk."""
+        """Write all files of a folder, under their relative paths: for frameworks that write folders. Let them write to a scratch disk."""
         for path in sorted(Path(folder).rglob("*")):
             if path.is_file():
                 with self.file(path.relative_to(folder).as_posix()) as sink, path.open("rb") as source:
                     copy(source, sink)
 
     def shard(self) -> Shard:
-        """What was written."""
+        """Return the record of what was written."""
         return Shard(self.rank, tuple(self._objects.values()))
 
 
 def _written(file: CheckpointFile, *, seekable: bool) -> Generator[BinaryIO, None, CheckpointFile]:
-    """Has the user write; the file, which takes no more."""
+    """Yield the file that the user writes, then return it closed."""
     with file:
         if seekable:
             with tempfile.TemporaryFile() as scratch:
@@ -150,19 +152,19 @@ def _written(file: CheckpointFile, *, seekable: bool) -> Generator[BinaryIO, Non
                 scratch.seek(0)
                 copy(scratch, file)
         else:
-            # It is one but for its ancestry, which no library asks for.
+            # It behaves as a BinaryIO, but does not inherit from it; no library checks that.
             yield cast("BinaryIO", file)
     return file
 
 
 class CheckpointReader:
-    """Handed to the function that loads. What it returns is what was written, or it raises CorruptCheckpointError.
-
-    `step` is how many steps are done, `rank` whose shard is read. `kept` are objects, by rank and name, that were verified and stay in
-    memory as long as the reader does, so that each is read from the storage once.
-    """
+    """Passed to the function that loads. Returns exactly what was written, or raises CorruptCheckpointError."""
 
     def __init__(self, storage: Storage, marker: Marker, rank: int, kept: Mapping[tuple[int, str], bytes] | None = None) -> None:
+        """Create the reader of one rank's shard.
+
+        kept: verified objects by rank and name. They stay in memory as long as the reader does, so that each is read from the storage once.
+        """
         self._storage = storage
         self._kept = kept or {}
         self.marker = marker
@@ -173,21 +175,21 @@ class CheckpointReader:
             ranks = [each.rank for each in marker.shards]
             raise ValueError(
                 f"checkpoint {marker.group} has no shard of rank {rank}, only of {ranks}; it was saved by a group of another size: resume "
-                "with as many processes, or read the other shards with `of_rank` and divide them anew"
+                "with the same number of processes, or read the other shards with `of_rank` and divide them again"
             )
         self._objects = {each.name: each for each in shard.objects}
 
     @property
     def names(self) -> list[str]:
-        """The objects of this shard."""
+        """Names of the objects in this shard."""
         return sorted(self._objects)
 
     def of_rank(self, rank: int) -> CheckpointReader:
-        """The shard of another rank. Raises ValueError when it wrote none."""
+        """Return a reader of another rank's shard. Raises ValueError if that rank wrote none."""
         return CheckpointReader(self._storage, self.marker, rank, self._kept)
 
     def get(self, name: str) -> bytes:
-        """An object's bytes. Raises KeyError for an unknown name, CorruptCheckpointError when they are not what was written."""
+        """Return an object's bytes. Raises KeyError for an unknown name, CorruptCheckpointError if they differ from what was written."""
         stored = self._stored(name)
         kept = self._kept.get((self.rank, name))
         if kept is not None:
@@ -199,9 +201,10 @@ class CheckpointReader:
 
     @contextmanager
     def file(self, name: str) -> Generator[BinaryIO]:
-        """A file to read, with `read`, `readinto`, `readline`, `seek` and `tell`, for torch.load, numpy.load, zipfile.
+        """Yield a file to read, with `read`, `readinto`, `readline`, `seek` and `tell`, for torch.load, numpy.load, zipfile.
 
-        An object that is not in memory is copied to a scratch file first, so that nothing reads what was not verified.
+        An object that is not in memory is first copied to a scratch file, so that unverified data is never read.
+
         Raises KeyError for an unknown name, CorruptCheckpointError.
         """
         stored = self._stored(name)
@@ -216,7 +219,7 @@ class CheckpointReader:
             yield scratch
 
     def fetch(self, folder: Path | str) -> None:
-        """Copies all objects into a folder of a scratch disk. Raises CorruptCheckpointError."""
+        """Copy all objects into a folder on a scratch disk. Raises CorruptCheckpointError."""
         for name, stored in self._objects.items():
             target = Path(folder, name)
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -224,7 +227,7 @@ class CheckpointReader:
                 self._copy_verified(stored, file)
 
     def verify(self, name: str, *, keep: bool = False) -> bytes | None:
-        """Reads all of an object; its bytes if they are to be kept.
+        """Read and verify all of an object. Return its bytes if `keep`.
 
         Raises CorruptCheckpointError, and OSError when the storage does not answer.
         """
@@ -258,5 +261,5 @@ class CheckpointReader:
 
     def _stored(self, name: str) -> StoredObject:
         if name not in self._objects:
-            raise KeyError(f"checkpoint {self.marker.group} has no {name}; it holds {', '.join(self.names)}")
+            raise KeyError(f"checkpoint {self.marker.group} has no {name}; it contains {', '.join(self.names)}")
         return self._objects[name]

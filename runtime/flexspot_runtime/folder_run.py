@@ -91,7 +91,7 @@ class FolderRun:
         try:
             self.checkpointer.save(done, write, completed=completed, history=self._history_so_far(), deadline=self._interruption.deadline)
         except CheckpointFailedError as error:
-            _LOG.error("%s; training goes on", error)
+            _LOG.error("%s; training continues", error)
             failed = True
         now = self._clock.monotonic()
         if self.checkpointer.group.agree(int(failed)):

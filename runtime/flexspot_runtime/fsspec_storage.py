@@ -55,7 +55,7 @@ class FsspecStorage:
             # Drop the cache: other processes write, too.
             self._files.invalidate_cache()
             if self._files.exists(path):
-                raise FileExistsError(f"{path} is there already")
+                raise FileExistsError(f"{path} already exists")
             file = self._files.open(path, "wb")
         try:
             yield _Upload(file)

@@ -49,7 +49,7 @@ class Group:
         """Return the largest number that any rank wants."""
         return self.largest(wanted) if self.largest else wanted
 
-    def told_by_first(self, text: str) -> str:
+    def text_of_rank_0(self, text: str) -> str:
         """Return rank 0's text."""
         return self.broadcast(text) if self.broadcast else text
 
@@ -133,7 +133,7 @@ class Agreement:
 
     def __init__(self, group: Group, clock: Clock, every_seconds: float) -> None:
         if every_seconds < 0:
-            raise ValueError(f"agree_seconds is {every_seconds}; it is at most so long between two agreements of all ranks, at least 0")
+            raise ValueError(f"agree_seconds must be 0 or more, got {every_seconds}")
         self._group = group
         self._clock = clock
         self._every_seconds = every_seconds

@@ -119,7 +119,7 @@ class Interruption:
         if threading.current_thread() is not threading.main_thread():
             raise RuntimeError("Interruption must be entered in the main thread; enter it where the program starts")
         if self._listener:
-            raise RuntimeError("this Interruption is entered already; make one for each `with`")
+            raise RuntimeError("this Interruption was entered already; create one for each `with`")
         self._process = os.getpid()
         read_fd, self._write_fd = os.pipe2(os.O_CLOEXEC)
         os.set_blocking(self._write_fd, False)
@@ -209,7 +209,7 @@ class Interruption:
         for number in self.signals:
             if not isinstance(other := signal.getsignal(number), _NotifyListener):
                 signal.signal(number, self._handler)
-                _LOG.warning("a handler of %s was set inside of the Interruption and gives way to it: %s", number.name, other)
+                _LOG.warning("a handler of %s was set inside the Interruption and is replaced: %s", number.name, other)
         _take_wakeup_from({-1}, self._write_fd)
 
     def _listen(self, read_fd: int) -> None:
@@ -277,7 +277,7 @@ class Listening(Protocol):
 
     @property
     def signals(self) -> Collection[signal.Signals]:
-        """Those that it handles."""
+        """Signals that it handles."""
         ...
 
     def put_handlers_back(self) -> None:
@@ -332,7 +332,7 @@ def mark_interrupted(source: str) -> None:
     try:
         Path(folder, f"{rank}-of-{ranks}").write_text(source)
     except OSError as error:
-        _LOG.warning("the launcher cannot be told of the interruption: %s", error)
+        _LOG.warning("the launcher cannot be notified of the interruption: %s", error)
 
 
 def all_were_interrupted(folder: Path) -> bool:

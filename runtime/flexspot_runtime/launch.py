@@ -44,7 +44,7 @@ _TORCHRUN_ENDS_SECONDS = 2.0
 
 @dataclass(frozen=True)
 class World:
-    """The machines that train together, and this one's place among them; each has as many ranks."""
+    """The machines that train together, and this machine's rank among them. Each runs the same number of ranks."""
 
     nodes: int = 1
     node_rank: int = 0
@@ -53,9 +53,9 @@ class World:
 
     @classmethod
     def of(cls, environment: Mapping[str, str]) -> World:
-        """What NNODES, NODE_RANK, MASTER_ADDR and MASTER_PORT say, which rendered pods have; without them one machine.
+        """Return the world that NNODES, NODE_RANK, MASTER_ADDR and MASTER_PORT describe, as rendered pods set them. Default: one machine.
 
-        Raises ValueError for numbers that are none, and for several machines without the address of the first.
+        Raises ValueError for values that are not numbers, and for several machines without the address of the first.
         """
         nodes, rank = _number(environment, "NNODES", 1), _number(environment, "NODE_RANK", 0)
         if not 0 <= rank < nodes:
@@ -160,7 +160,7 @@ def parser_of(module: str, description: str) -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line. Return the exit code."""
     parser = parser_of("flexspot_runtime.launch", "Starts ranks and passes SIGTERM on to them.")
-    parser.add_argument("--ranks", type=int, default=1, help="processes on this machine; 1 for a launcher of its own (default: 1)")
+    parser.add_argument("--ranks", type=int, default=1, help="processes on this machine; 1 if the command is a launcher (default: 1)")
     chosen = parser.parse_args(arguments)
     return run(chosen.command, chosen.ranks, chosen.grace_seconds)
 

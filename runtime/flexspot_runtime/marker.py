@@ -102,7 +102,7 @@ class Marker:
 
     @property
     def name(self) -> str:
-        """The name of the object that holds the marker."""
+        """The name of the object that contains the marker."""
         return marker_name(self.group)
 
     def encode(self) -> bytes:

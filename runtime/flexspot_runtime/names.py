@@ -1,4 +1,4 @@
-"""The names of objects, of what belongs together, and of the part of the work that is this pod's."""
+"""Names of objects and groups of objects, and this pod's share of the work."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _GROUP = re.compile(r"(?P<step>\d{12,})-(?P<attempt>[0-9a-f]+)-(?P<serial>\d{6,}
 
 
 def check_name(name: str) -> str:
-    """The name itself. Raises ValueError for one that some storage would refuse, or that leads out of the folder."""
+    """Return the name. Raises ValueError if some storage would refuse it, or if it leads out of the folder."""
     if not _NAME.fullmatch(name) or len(name) > _NAME_CHARACTERS:
         raise ValueError(
             f"the name {name!r} cannot be used: take parts of letters, digits and . _ = + - that begin with a letter, a digit or _, with "
@@ -32,46 +32,46 @@ def check_name(name: str) -> str:
 
 
 def new_attempt() -> str:
-    """A name for one start of a program, which no other start has."""
+    """Return a unique name for one start of a program."""
     return secrets.token_hex(6)
 
 
 def group_name(step: int, attempt: str, serial: int) -> str:
-    """The name of a save: steps done, the start that saved it, and its number in that start. Sorted by name is sorted by step."""
+    """Return the name of a save: steps done, the start that saved it, and its number in that start. Sorting by name sorts by step."""
     return f"{step:012d}-{attempt}-{serial:06d}"
 
 
 def step_of(group: str) -> int | None:
-    """The steps done at the save; None for a name that is not a save's."""
+    """Return the steps done at the save, or None if the name is not a save's."""
     matched = _GROUP.fullmatch(group)
     return int(matched["step"]) if matched else None
 
 
 def marker_name(group: str) -> str:
-    """Where the record is that makes the save count."""
+    """Return the name of the marker, which makes the save count."""
     return f"{MARKERS}/{group}.json"
 
 
 def shard_folder(group: str, rank: int) -> str:
-    """Where a rank puts its objects."""
+    """Return the folder of a rank's objects."""
     return f"{DATA}/{group}/rank-{rank:05d}"
 
 
 def shard_name(group: str, rank: int) -> str:
-    """Where a rank says that its shard is whole."""
+    """Return the name of the record that a rank writes once its shard is complete."""
     return f"{DATA}/{group}/rank-{rank:05d}.shard.json"
 
 
 def failure_name(group: str, rank: int) -> str:
-    """Where a rank says that it could not write."""
+    """Return the name of the record that a rank writes when it could not write its shard."""
     return f"{DATA}/{group}/rank-{rank:05d}.failed.json"
 
 
 JOB_VARIABLE = "FLEXSPOT_JOB"
-"""Whose checkpoints these are: the team and the workload's part of the team's folder, in a pod that Flexspot rendered."""
+"""Owner of the checkpoints: the team and the workload's folder within the team's, in a pod that Flexspot rendered."""
 
 CHECKPOINT_VARIABLE = "CHECKPOINT_DIR"
-"""Where they are: that part, below the mount of the team's folder."""
+"""The workload's folder, below the mount of the team's folder."""
 
 INDEX_VARIABLE = "JOB_COMPLETION_INDEX"
 """Set by the Job controller in every container of a pod of a Job with completionMode Indexed."""
@@ -80,7 +80,7 @@ T = TypeVar("T")
 
 
 def completion_index(environment: Mapping[str, str] = os.environ) -> int:
-    """The pod's index, 0 outside of an Indexed Job. Raises ValueError for a variable that holds none."""
+    """Return the pod's index, 0 outside of an Indexed Job. Raises ValueError if the variable is not a whole number."""
     text = environment.get(INDEX_VARIABLE, "0")
     if not text.isdecimal():
         raise ValueError(f"{INDEX_VARIABLE} is {text!r}; it must be a whole number from 0")
@@ -88,7 +88,11 @@ def completion_index(environment: Mapping[str, str] = os.environ) -> int:
 
 
 def share_of(items: Sequence[T], index: int, completions: int) -> Sequence[T]:
-    """Every item is one index's; a pod that replaces another gets the same ones. Raises ValueError for an index beyond `completions`."""
+    """Return every `completions`-th item, starting at `index`.
+
+    Each item belongs to one index, and a pod that replaces another gets the same items. Raises ValueError for an index that is not below
+    `completions`.
+    """
     if not 0 <= index < completions:
         raise ValueError(f"index {index} is outside of {completions} completions; give the Job's spec.completions")
     return items[index::completions]

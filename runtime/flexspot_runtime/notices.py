@@ -1,8 +1,8 @@
-"""Asks the cloud itself whether this machine is about to go. Off unless you start it, and seldom for pods.
+"""Polls the cloud's metadata service for a notice that this machine will be taken. Off by default, and rarely needed in pods.
 
-SIGTERM is what a pod needs: kubelet and Karpenter send it in time. These pollers are for pods on the host's network and for machines
-without Kubernetes. Do not open the way for them: on EKS a hop limit of 1 keeps the metadata service, and the node's credentials, from
-pods, and on GKE the metadata server of Workload Identity stands in its place (whether that one tells is not verified).
+SIGTERM is enough for a pod: kubelet and Karpenter send it in time. These pollers are for pods on the host's network and for machines
+without Kubernetes. Do not open network access for them. On EKS, a hop limit of 1 keeps the metadata service, and the node's credentials,
+from pods. On GKE, the metadata server of Workload Identity replaces it; whether that one reports preemption is not verified.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _UNAUTHORISED = 401
 _TIMEOUT_SECONDS = 2.0
 _TOKEN_SECONDS = 21600
 _MOST_SECONDS = 3600.0
-"""A clock that jumped must not move the deadline to next week."""
+"""Upper limit of the reported time. A clock that jumped must not move the deadline to next week."""
 
 
 class NoticeSource(Protocol):
@@ -34,11 +34,11 @@ class NoticeSource(Protocol):
 
     @property
     def name(self) -> str:
-        """How the notice names it."""
+        """Source named in the notice."""
         ...
 
     def seconds_left(self, now_unix_seconds: float) -> float | None:
-        """Time until the machine goes; None while nothing is said. Raises OSError when there is no answer."""
+        """Return the time until the machine is taken, or None if there is no notice. Raises OSError when the service does not answer."""
         ...
 
 
@@ -99,7 +99,7 @@ class Ec2Metadata:
 
 
 class NoticePoller:
-    """Asks while it is entered, and gives the interruption what it hears. Answers that fail are logged once and asked for again."""
+    """Polls the source inside its `with` block and passes on a notice. Logs the first failed answer and continues."""
 
     def __init__(self, interruption: Interruption, source: NoticeSource, *, every_seconds: float = 5.0) -> None:
         self.interruption = interruption
@@ -132,7 +132,7 @@ class NoticePoller:
 
 
 def _body(request: urllib.request.Request) -> str:
-    # No proxy: the metadata service is on the machine, and a proxy would answer for another.
+    # No proxy: the metadata service is on the machine, and a proxy would answer for its own.
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     with opener.open(request, timeout=_TIMEOUT_SECONDS) as answer:
         return answer.read().decode()

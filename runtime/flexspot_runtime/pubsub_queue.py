@@ -1,4 +1,4 @@
-"""A Pub/Sub subscription for workers. The extra `pubsub`."""
+"""A Pub/Sub subscription for workers. Extra: `pubsub`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MOST_LEASE_SECONDS = 600
 
 
 class _Client(Protocol):
-    """What is used of a SubscriberClient, whose own types are incomplete."""
+    """The methods of SubscriberClient used here. Its own types are incomplete."""
 
     def pull(self, request: PullRequest, *, retry: None, timeout: float) -> PullResponse: ...
     def acknowledge(self, request: AcknowledgeRequest) -> None: ...
@@ -26,11 +26,13 @@ class _Client(Protocol):
 
 
 class PubsubQueue:
-    """A pull subscription, `projects/PROJECT/subscriptions/NAME`; the worker's account needs roles/pubsub.subscriber on it.
+    """A pull subscription, `projects/PROJECT/subscriptions/NAME`. The worker's account needs roles/pubsub.subscriber on it.
 
-    Messages are pulled one by one or in small batches rather than streamed: a worker then holds no more than it is working on, and what it
-    holds goes back at a warning. `lease_seconds` is set at every delivery, whatever the subscription's own deadline is; Pub/Sub takes up
-    to 600, and more for nobody: longer tasks live by the extensions. Raises ValueError for another one.
+    Messages are pulled one by one or in small batches, not streamed. A worker then has no more than it works on, and returns that at a
+    warning. `lease_seconds` is set at every delivery, whatever the subscription's own deadline is. Pub/Sub allows at most 600; longer tasks
+    depend on extensions.
+
+    Raises ValueError for `lease_seconds` outside 1 to 600.
     """
 
     def __init__(self, subscription: str, *, lease_seconds: float = 60.0, client: SubscriberClient | None = None) -> None:
@@ -66,7 +68,7 @@ class PubsubQueue:
             self._client.acknowledge(AcknowledgeRequest(subscription=self.subscription, ack_ids=[delivery.receipt]))
 
     def give_back(self, delivery: Delivery, after_seconds: float = 0.0) -> None:
-        """See WorkQueue. With 0 the subscription's own retry policy decides how soon it comes again."""
+        """See WorkQueue. With 0, the subscription's retry policy decides when the message is delivered again."""
         self._change([delivery], min(after_seconds, _MOST_LEASE_SECONDS))
 
     def _change(self, deliveries: list[Delivery], seconds: float) -> None:

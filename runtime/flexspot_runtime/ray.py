@@ -1,14 +1,14 @@
-"""`python -m flexspot_runtime.ray -- python main.py`: the pods of a job as one Ray cluster, in which the first runs the program.
+"""`python -m flexspot_runtime.ray -- python main.py`: the pods of a job as one Ray cluster, in which the first pod runs the program.
 
-Each pod starts Ray with its GPUs; the first, once all others have joined, starts the program with RAY_ADDRESS set, by which `ray.init()`
-finds the cluster. The other pods wait for its end, which the first tells them at a port of its own, MASTER_PORT + 1.
+Each pod starts Ray with its GPUs. Once all others have joined, the first starts the program with RAY_ADDRESS set, by which `ray.init()`
+finds the cluster. The other pods wait for the program's end, which the first reports on a separate port, MASTER_PORT + 1.
 
-All pods end together. With 0 where the program did, whoever was warned meanwhile. With 143 where any pod was warned, the program having had
-SIGTERM and the grace period, and where one was lost. With its own code where the program failed, in the first pod alone: in the others that
-is a consequence, and 143, so that a failure counts once. A pod is lost when its connection ends, or when nothing is heard of it for a
-minute: a node that loses its power or its network closes none.
+All pods end together. They exit with 0 if the program did, even if pods were warned in the meantime. They exit with 143 if a pod was lost
+or warned; the program then gets SIGTERM and the grace period. If the program failed, only the first pod exits with the program's code. The
+others exit with 143, as a consequence, so that a failure counts once. A pod is lost when its connection ends, or when nothing is received
+from it for a minute: a node that loses its power or its network closes no connection.
 
-Ray's state is in memory: a job that begins anew begins a new cluster, and resumes from what its program has saved below CHECKPOINT_DIR.
+Ray's state is in memory. A job that starts again starts a new cluster, and resumes from what its program has saved below CHECKPOINT_DIR.
 """
 
 from __future__ import annotations
@@ -35,24 +35,27 @@ _LOG = logging.getLogger("flexspot_runtime")
 _POLL_SECONDS = 0.1
 _CONNECT_SECONDS = 5.0
 _JOIN_SECONDS = 1800.0
-"""How long pods wait for each other: nodes of a gang boot, and pull their image, one later than the other."""
+"""Longest time that pods wait for each other: the nodes of a gang boot, and pull their image, at different times."""
 
 _CALM_SECONDS = 1.0
-"""Left of the grace period when the program is killed, for Ray to end."""
+"""Seconds left of the grace period when the program is killed, for Ray to end."""
 
 _HERE, _WARNED, _ALIVE, _ENDED = b"h", b"w", b"a", b"e"
-"""What pods tell each other, a byte each: another one the first that its Ray runs, and that it was warned; both that they are there; and
-the first the others that the program has ended, with its exit code in one byte more."""
+"""Messages between pods, one byte each.
+
+A pod reports to the first that its Ray runs (h), and that it was warned (w). All report that they are alive (a). The first reports that the
+program has ended (e), followed by one byte with its exit code.
+"""
 
 _ALIVE_SECONDS = 5.0
-"""So often each tells the others that it is there."""
+"""Seconds between two reports of a pod that it is alive."""
 
 _SILENT_SECONDS = 60.0
-"""After so long without a word a pod is lost. Longer than a host's maintenance takes that a machine survives, with its processes paused."""
+"""Seconds without a message after which a pod is lost. Longer than host maintenance that pauses a machine's processes."""
 
 
 def run(command: Sequence[str], grace_seconds: float | None = None) -> int:
-    """Runs the program on all pods of the world that the environment names; the exit code of this one."""
+    """Run the program on all pods of the world that the environment describes. Return this pod's exit code."""
     world = World.of(os.environ)
     with Interruption(grace_seconds) as interruption:
         try:
@@ -72,31 +75,31 @@ def _start(*arguments: str) -> None:
 
 
 class _Link:
-    """A connection to another pod. It is lost when it ends, or when nothing comes for too long."""
+    """A connection to another pod. It is lost when it ends, or when nothing is received for too long."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
         connection.settimeout(_CONNECT_SECONDS)
-        self._heard_at = self._told_at = time.monotonic()
+        self._heard_at = self._reported_at = time.monotonic()
         self.heard = b""
-        """All that came, but for what says only that the other one is there."""
+        """All bytes received, without the reports of being alive."""
         self.lost = False
 
     def fileno(self) -> int:
         return self._connection.fileno()
 
-    def tell(self, what: bytes) -> None:
+    def send(self, content: bytes) -> None:
         try:
-            self._connection.sendall(what)
+            self._connection.sendall(content)
         except OSError:
             self.lost = True
 
     def wait(self) -> None:
-        """Returns when something has come, or after a moment."""
+        """Return when something was received, or after a moment."""
         _ = select.select([self._connection], [], [], _POLL_SECONDS)[0]
 
     def look(self) -> None:
-        """Takes what has come, and says that this pod is there, without waiting."""
+        """Read what was received, and report that this pod is alive, without waiting."""
         now = time.monotonic()
         while not self.lost and select.select([self._connection], [], [], 0)[0]:
             try:
@@ -107,15 +110,15 @@ class _Link:
             self.heard += came.replace(_ALIVE, b"") if _ENDED not in self.heard + came else came
             self._heard_at = now
         if now - self._heard_at > _SILENT_SECONDS:
-            _LOG.error("nothing was heard of a pod for %.0f s", _SILENT_SECONDS)
+            _LOG.error("no message from a pod for %.0f s", _SILENT_SECONDS)
             self.lost = True
-        if not self.lost and now - self._told_at > _ALIVE_SECONDS:
-            self.tell(_ALIVE)
-            self._told_at = now
+        if not self.lost and now - self._reported_at > _ALIVE_SECONDS:
+            self.send(_ALIVE)
+            self._reported_at = now
 
     @property
     def code(self) -> int | None:
-        """The program's exit code, once the first pod has told it."""
+        """The program's exit code, once the first pod has reported it."""
         _, ended, code = self.heard.partition(_ENDED)
         return code[0] if ended and code else None
 
@@ -126,14 +129,14 @@ def _first(command: Sequence[str], world: World, interruption: Interruption) -> 
         others = _gathered(server, world.nodes - 1, interruption, stack)
         code = INTERRUPTED_EXIT_CODE if others is None else _program(command, world, interruption, others)
         for each in others or ():
-            # What came is taken first: a connection that is closed over it is reset, and takes along what was sent.
+            # Read first: closing a connection with unread data resets it, and loses the data that was sent.
             each.look()
-            each.tell(_ENDED + bytes([code]))
+            each.send(_ENDED + bytes([code]))
         return code
 
 
 def _gathered(server: socket.socket, count: int, interruption: Interruption, stack: contextlib.ExitStack) -> list[_Link] | None:
-    """The connections of the other pods once the Ray of each runs; None after a warning. Raises TimeoutError where some do not come."""
+    """Return the connections of the other pods once each runs Ray, or None after a warning. Raises TimeoutError if pods are missing."""
     end, seen = time.monotonic() + _JOIN_SECONDS, list[_Link]()
     while len(here := [each for each in seen if each.heard == _HERE]) < count:
         if interruption.noticed:
@@ -144,26 +147,26 @@ def _gathered(server: socket.socket, count: int, interruption: Interruption, sta
             seen.append(_Link(stack.enter_context(server.accept()[0])))
         for each in seen:
             each.look()
-        # One that only looked whether this pod is there goes; one that was warned, or lost, is replaced by another that joins.
+        # Drop those that only probed this pod, and those that were warned or lost: another pod replaces them.
         seen = [each for each in seen if not each.lost and _WARNED not in each.heard]
     return here
 
 
 def _program(command: Sequence[str], world: World, interruption: Interruption, others: Sequence[_Link]) -> int:
-    """Runs the program to its end, or until a pod is warned or lost."""
-    process = subprocess.Popen(command, env={**os.environ, "RAY_ADDRESS": f"127.0.0.1:{world.port}"})  # noqa: S603 -- what was asked for
-    told_at: float | None = None
+    """Run the program to its end, or until a pod is warned or lost. Return its exit code, 143 if it was stopped."""
+    process = subprocess.Popen(command, env={**os.environ, "RAY_ADDRESS": f"127.0.0.1:{world.port}"})  # noqa: S603 -- the user's command
+    stopped_at: float | None = None
     while (code := process.poll()) is None:
         for each in others:
             each.look()
-        if told_at is None and (interruption.noticed or any(each.lost or _WARNED in each.heard for each in others)):
+        if stopped_at is None and (interruption.noticed or any(each.lost or _WARNED in each.heard for each in others)):
             process.send_signal(signal.SIGTERM)
-            told_at = time.monotonic()
-        elif told_at is not None and time.monotonic() > told_at + interruption.grace_seconds - _CALM_SECONDS:
+            stopped_at = time.monotonic()
+        elif stopped_at is not None and time.monotonic() > stopped_at + interruption.grace_seconds - _CALM_SECONDS:
             _LOG.error("the program did not stop in %.0f s and is killed", interruption.grace_seconds)
             process.kill()
         time.sleep(_POLL_SECONDS)
-    if code != 0 and told_at is not None:
+    if code != 0 and stopped_at is not None:
         return INTERRUPTED_EXIT_CODE
     return code if code >= 0 else _SIGNALLED - code
 
@@ -186,10 +189,10 @@ def _other(world: World, interruption: Interruption) -> int:
     except (OSError, subprocess.SubprocessError):
         if _listens(place):
             raise
-        # The first pod went meanwhile, and says itself what of.
+        # The first pod ended in the meantime, and reports the reason itself.
         return INTERRUPTED_EXIT_CODE
     with connection:
-        return _told(_Link(connection), interruption)
+        return _wait_for_end(_Link(connection), interruption)
 
 
 def _listens(place: tuple[str, int]) -> bool:
@@ -200,24 +203,24 @@ def _listens(place: tuple[str, int]) -> bool:
     return True
 
 
-def _told(first: _Link, interruption: Interruption) -> int:
-    """Waits for the end of the program. After a warning the first pod is told, and this one's Ray stays while the program saves."""
-    first.tell(_HERE)
+def _wait_for_end(first: _Link, interruption: Interruption) -> int:
+    """Wait for the end of the program. Report a warning to the first pod and keep this pod's Ray running while the program saves."""
+    first.send(_HERE)
     warned = False
     while first.code is None and not first.lost:
         if interruption.noticed and not warned:
-            first.tell(_WARNED)
+            first.send(_WARNED)
             warned = True
         if interruption.noticed and interruption.remaining_seconds() < _CALM_SECONDS:
             return INTERRUPTED_EXIT_CODE
         first.wait()
         first.look()
-    # What the program failed of is the first pod's to say; here it is a consequence, as is the loss of that pod.
+    # The first pod reports why the program failed. Here that, and the loss of the first pod, is a consequence.
     return 0 if first.code == 0 else INTERRUPTED_EXIT_CODE
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command line."""
+    """Run the command line. Return the exit code."""
     chosen = parser_of("flexspot_runtime.ray", "Runs a program on a Ray cluster of a job's pods.").parse_args(arguments)
     return run(chosen.command, chosen.grace_seconds)
 

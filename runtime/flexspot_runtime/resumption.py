@@ -1,4 +1,4 @@
-"""Which checkpoint to resume from: found by rank 0, verified by all ranks, each its part, and read once."""
+"""Search for the checkpoint to resume from. Rank 0 finds candidates; each rank verifies its part and reads it once."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger("flexspot_runtime")
 
 _THREADS = 8
-"""Reading and hashing of large pieces leave the interpreter to others. More would only stand in each other's way on one network card."""
+"""Reading and hashing large pieces releases the GIL. More threads would only compete for one network card."""
 
 MEET_SECONDS = 30.0
-"""How long a rank reads before it lets the others know that it still does: their collective operations give up after minutes."""
+"""Seconds that a rank reads before it reports that it is still reading: collective operations of the others time out after minutes."""
 
 
 class ForeignCheckpointError(Exception):
-    """The checkpoints here belong to another job."""
+    """The checkpoints in this storage belong to another job."""
 
 
 class _State(IntEnum):
-    """How far a rank is with its part. The largest of all ranks' counts."""
+    """Progress of a rank with its part. The largest state of all ranks counts."""
 
     RIGHT = 0
     DAMAGED = 1
@@ -47,7 +47,7 @@ Kept = dict[tuple[int, str], bytes]
 
 
 class Resumption:
-    """One search for the newest checkpoint whose data is right. All ranks of a group make one, and come to the same answer or an error."""
+    """One search for the newest valid checkpoint. All ranks of a group create one, and get the same answer or an error."""
 
     def __init__(self, storage: Storage, group: Group, job: str, keep_bytes: int) -> None:
         self._storage = storage
@@ -55,14 +55,14 @@ class Resumption:
         self._job = job
         self._keep_bytes = keep_bytes
         self.kept: Kept = {}
-        """Of the checkpoint that was found, this rank's part as far as `keep_bytes` allows."""
+        """This rank's part of the checkpoint that was found, as far as `keep_bytes` allows."""
 
     def newest_valid(self) -> Marker | None:
         """See Checkpointer.newest_valid."""
         damaged: list[str] = []
-        names = self._told_by_first(lambda: json.dumps(sorted(self._storage.names(MARKERS), reverse=True)))
+        names = self._text_of_rank_0(lambda: json.dumps(sorted(self._storage.names(MARKERS), reverse=True)))
         for name in json.loads(names):
-            record = self._told_by_first(lambda name=name: self._record(name))
+            record = self._text_of_rank_0(lambda name=name: self._record(name))
             if not record:
                 continue
             marker = Marker.decode(name, record.encode())
@@ -72,34 +72,34 @@ class Resumption:
             damaged.append(name)
         if damaged:
             raise CorruptCheckpointError(
-                f"all checkpoints are damaged ({', '.join(damaged)}): restore the folder from a copy, or delete these markers to begin anew"
+                f"all checkpoints are damaged ({', '.join(damaged)}): restore the folder from a copy, or delete these markers to start over"
             )
         return None
 
     def _record(self, name: str) -> str:
-        """A marker's record; empty for one that does not count."""
+        """Return a marker's record, empty for a marker that does not count."""
         try:
             record = read_whole(self._storage, name)
             Marker.decode(name, record)
         except (TornRecordError, FileNotFoundError) as error:
-            # Its writer was killed, or another process has just deleted it: it never counted, or no longer does.
-            _LOG.warning("%s is passed over: %s", name, error)
+            # Its writer was killed, so it never counted; or another process has just deleted it.
+            _LOG.warning("%s is skipped: %s", name, error)
             return ""
         return record.decode()
 
-    def _told_by_first(self, ask: Callable[[], str]) -> str:
-        """What rank 0 finds; when it cannot, all ranks end, rather than wait for what never comes."""
+    def _text_of_rank_0(self, read: Callable[[], str]) -> str:
+        """Return the text that rank 0 reads. If it cannot, all ranks raise OSError rather than wait forever."""
         if self._group.rank:
-            found = self._group.told_by_first("")
+            found = self._group.text_of_rank_0("")
             if found.startswith(_FAILED):
                 raise OSError(f"rank 0 could not read: {found.removeprefix(_FAILED)}")
             return found
         try:
-            found = ask()
+            found = read()
         except OSError as error:
-            self._group.told_by_first(f"{_FAILED}{error}")
+            self._group.text_of_rank_0(f"{_FAILED}{error}")
             raise
-        return self._group.told_by_first(found)
+        return self._group.text_of_rank_0(found)
 
     def _refuse_foreign(self, marker: Marker) -> None:
         if self._job and marker.job and marker.job != self._job:
@@ -109,7 +109,7 @@ class Resumption:
             )
 
     def _is_right(self, marker: Marker) -> bool:
-        """Verifies this rank's part while the others do theirs; whether all are right."""
+        """Verify this rank's part while the others verify theirs. Return whether all parts are valid."""
         self.kept = {}
         with ThreadPoolExecutor(_THREADS, thread_name_prefix="flexspot-verify") as pool:
             readings = [
@@ -121,7 +121,7 @@ class Resumption:
         for reading in readings:
             error = reading.exception()
             if isinstance(error, CorruptCheckpointError):
-                _LOG.error("%s is passed over: %s", marker.name, error)
+                _LOG.error("%s is skipped: %s", marker.name, error)
             elif error:
                 raise error
         if worst == _State.UNREADABLE:
@@ -129,7 +129,7 @@ class Resumption:
         return worst == _State.RIGHT
 
     def _own_part(self, marker: Marker) -> list[tuple[int, StoredObject, bool]]:
-        """Rank, object, and whether it is to stay in memory. Where rank 0 has written for all it also reads for all."""
+        """Return rank, object, and whether it stays in memory. Where rank 0 has written for all, it also reads for all."""
         part: list[tuple[int, StoredObject, bool]] = []
         left = self._keep_bytes
         for index, shard in enumerate(marker.shards):
@@ -148,7 +148,7 @@ class Resumption:
 
 
 _FAILED = "failed: "
-"""Begins what rank 0 says when it could not read; no list and no record does."""
+"""Prefix of rank 0's text when it could not read. No list and no record starts with it."""
 
 
 def _state(readings: list[Future[None]]) -> _State:

@@ -1,4 +1,4 @@
-"""When the next checkpoint is due, by a clock that tests may set."""
+"""When the next checkpoint is due. Tests may set the clock."""
 
 from __future__ import annotations
 
@@ -13,22 +13,25 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """Carried in every marker. What ran after the last marker of a start is not in it, so the rate comes out a little high."""
+    """Starts and running time of a program, saved in every marker.
+
+    Time that ran after the last marker of a start is missing, so the interruption rate is slightly overestimated.
+    """
 
     starts: int = 1
     running_seconds: float = 0.0
 
     @property
     def interruptions(self) -> int:
-        """Every start but the first followed one."""
+        """Number of interruptions: one before every start but the first."""
         return self.starts - 1
 
     def started_again(self) -> History:
-        """At a resumption."""
+        """Return the history after another start."""
         return replace(self, starts=self.starts + 1)
 
     def ran(self, seconds: float) -> History:
-        """After having run so long since the start."""
+        """Return the history with `seconds` of running time added."""
         return replace(self, running_seconds=self.running_seconds + seconds)
 
 
@@ -36,15 +39,18 @@ _HOUR_SECONDS = 3600.0
 
 
 def young_seconds(checkpoint_seconds: float, seconds_between_interruptions: float) -> float:
-    """J. W. Young's first-order optimum: the square root of twice the product. Good while a checkpoint is short beside the time between."""
+    """Return J. W. Young's first-order optimum, good while a checkpoint is short compared to the time between interruptions.
+
+    It is the square root of twice the product.
+    """
     return math.sqrt(2.0 * checkpoint_seconds * seconds_between_interruptions)
 
 
 def daly_seconds(checkpoint_seconds: float, seconds_between_interruptions: float) -> float:
-    """J. T. Daly's higher-order estimate of the training time between two checkpoints that wastes least.
+    """Return J. T. Daly's higher-order estimate of the training time between two checkpoints that wastes least.
 
     Future Generation Computer Systems 22 (2006), equation 37: interruptions come at random at a constant rate, and also during checkpoints.
-    Where a checkpoint takes twice as long as the machine lives there is no good interval, and it is that life.
+    If a checkpoint takes at least twice as long as the time between interruptions, no interval is good, and that time is returned.
     """
     ratio = checkpoint_seconds / (2.0 * seconds_between_interruptions)
     if ratio >= 1.0:
@@ -55,38 +61,40 @@ def daly_seconds(checkpoint_seconds: float, seconds_between_interruptions: float
 
 @dataclass(frozen=True)
 class InterruptionRate:
-    """What is believed of the rate before anything was seen, and how firmly: as if `per_hour` had been seen for `weight_hours`.
+    """The assumed rate of interruptions, updated by those observed: the mean of a gamma distribution.
 
-    The mean of a gamma distribution that is updated by what happens, so a first lucky day changes little and a bad one is believed soon.
-    The default, once in 4 hours, is the course's "average for GPU Spot on AWS", within the 0.00 to 1.39 an hour of public records, and the
-    figure that `flexspot advise` assumes. It errs towards saving too often, which is the cheaper error: with a checkpoint of a minute,
+    A lucky first day changes little, and a bad one has effect soon.
+
+    The default, once in 4 hours, is the course's "average for GPU Spot on AWS". It is within the 0.00 to 1.39 per hour of public records,
+    and `flexspot advise` assumes it, too. It errs towards saving too often, which is the cheaper error. With a checkpoint of a minute,
     assuming 0.25 where 0.05 is true wastes 5.5 % instead of 4.1 %, and the other way round 12.2 % instead of 9.1 %.
     """
 
     per_hour: float = 0.25
     weight_hours: float = 10.0
+    """Weight of `per_hour` against observations, as if it had been observed for this many hours."""
 
     def __post_init__(self) -> None:
         if not (self.per_hour > 0 and self.weight_hours > 0):
             raise ValueError(f"per_hour is {self.per_hour} and weight_hours {self.weight_hours}; both must be above 0")
 
     def seconds_between(self, history: History) -> float:
-        """The mean time between two interruptions, in seconds, after what has happened."""
+        """Return the mean seconds between two interruptions, given the observed history."""
         seen_hours = self.weight_hours + history.running_seconds / _HOUR_SECONDS
         return _HOUR_SECONDS * seen_hours / (self.per_hour * self.weight_hours + history.interruptions)
 
 
 class Interval(Protocol):
-    """How long to train from one checkpoint to the next."""
+    """Training time from one checkpoint to the next."""
 
     def seconds(self, checkpoint_seconds: float | None, history: History) -> float:
-        """Asked again after every checkpoint. `checkpoint_seconds` is the cost of one; None before the first."""
+        """Return the interval; called after every checkpoint. `checkpoint_seconds` is the duration of one, or None before the first."""
         ...
 
 
 @dataclass(frozen=True)
 class EverySeconds:
-    """The same for all of the run."""
+    """A constant interval."""
 
     interval_seconds: float
 
@@ -102,15 +110,15 @@ class EverySeconds:
 
 @dataclass(frozen=True)
 class LeastWaste:
-    """Daly's interval for the cost and the rate as they are known by now, within limits that a person chose."""
+    """Daly's interval for the latest estimates of checkpoint duration and interruption rate, within limits that the user sets."""
 
     rate: InterruptionRate = InterruptionRate()
     least_seconds: float = 30.0
     most_seconds: float = 1800.0
-    """No more than this is ever lost, whatever the formula says: the rate is an estimate."""
+    """Upper limit of the lost work, whatever the formula returns: the rate is an estimate."""
 
     assumed_checkpoint_seconds: float = 10.0
-    """What a checkpoint is taken to cost before one was made."""
+    """Duration of a checkpoint, until the first was saved."""
 
     def __post_init__(self) -> None:
         if not 0 < self.least_seconds <= self.most_seconds:
@@ -123,18 +131,18 @@ class LeastWaste:
 
 
 class Clock(Protocol):
-    """What the library asks a clock. Ages and intervals are of `monotonic` alone: `wall` may jump and is only ever shown to people."""
+    """Clock methods that the library uses. Ages and intervals use `monotonic` only: `wall` may jump and is only shown to people."""
 
     def monotonic(self) -> float:
-        """Seconds since an arbitrary start; never less than before."""
+        """Return the seconds since an arbitrary start. Never decreases."""
         ...
 
     def wall(self) -> float:
-        """Seconds since 1970 as the machine believes them."""
+        """Return the seconds since 1970 by the machine's clock."""
         ...
 
     def sleep(self, seconds: float) -> None:
-        """Waits."""
+        """Wait for this many seconds."""
         ...
 
 
@@ -159,56 +167,56 @@ SYSTEM_CLOCK = SystemClock()
 
 _FIRST_RETRY_SECONDS = 15.0
 _NEWEST_WEIGHT = 0.5
-"""Of the newest cost in the mean: a checkpoint that grows is noticed at once, one slow write does not change all."""
+"""Weight of the newest duration in the mean. A growing checkpoint has effect at once, and one slow write does not change everything."""
 
 
 class Schedule(Protocol):
-    """Asked once after every step; told of every save. Times are of a clock's `monotonic`."""
+    """Decides after every step whether to save, and is notified of every save. Times are a clock's `monotonic`."""
 
     @property
     def interval_seconds(self) -> float | None:
-        """The training time from one checkpoint to the next as of now; None when it is not counted in time."""
+        """Current training time from one checkpoint to the next; None for a schedule that counts steps."""
         ...
 
     @property
     def checkpoint_seconds(self) -> float | None:
-        """What a checkpoint is expected to cost; None before the first."""
+        """Expected duration of a checkpoint; None before the first."""
         ...
 
     def begin(self, step: int, now: float, history: Callable[[], History]) -> None:
-        """Training continues from this step."""
+        """Start or continue training at this step."""
         ...
 
     def due(self, step: int, now: float) -> bool:
-        """Whether to save now that so many steps are done."""
+        """Return whether to save now, after `step` steps."""
         ...
 
     def steps_to_due(self, step: int) -> int | None:
-        """In how many steps from here a save is due, where that is certain; None where it goes by time."""
+        """Return the number of steps until a save is due, or None if that depends on time."""
         ...
 
     def saved(self, step: int, now: float, cost_seconds: float) -> None:
-        """A checkpoint was made, or handed to the background, and training goes on now. `cost_seconds`: so long it stood still."""
+        """Note that a checkpoint was saved, or handed to the background. `cost_seconds`: time during which training was paused."""
         ...
 
     def failed(self, now: float) -> None:
-        """One could not be made."""
+        """Note that a save failed."""
         ...
 
 
 class CostMeter:
-    """The running mean of what checkpoints cost."""
+    """Running mean of checkpoint durations."""
 
     def __init__(self) -> None:
         self.seconds: float | None = None
 
     def add(self, cost_seconds: float) -> None:
-        """One more."""
+        """Add a duration."""
         self.seconds = cost_seconds if self.seconds is None else self.seconds + _NEWEST_WEIGHT * (cost_seconds - self.seconds)
 
 
 class EverySteps:
-    """At every multiple of a number of steps, also after a failed save. Raises ValueError for less than 1."""
+    """Saves at every multiple of a number of steps, also after a failed save. Raises ValueError for less than 1."""
 
     def __init__(self, steps: int) -> None:
         if steps < 1:
@@ -252,10 +260,10 @@ class EverySteps:
 
 
 class Timed:
-    """After an interval of training, estimated anew at every save.
+    """Saves after an interval of training, estimated again at every save.
 
-    The step to come is counted in advance, as if it took as long as the last one, so that work never waits longer than the interval for its
-    checkpoint unless a single step takes longer. After a failed save the next try comes sooner, then at doubling distances.
+    The next step is expected to take as long as the last one. So work never waits longer than the interval for its checkpoint, unless a
+    single step takes longer. After a failed save the next attempt comes sooner, then at doubling intervals.
     """
 
     def __init__(self, interval: Interval | None = None) -> None:

@@ -1,4 +1,4 @@
-"""An SQS queue for workers. The extra `sqs`."""
+"""An SQS queue for workers. Extra: `sqs`."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ if TYPE_CHECKING:
 _MOST_PER_RECEIVE = 10
 _MOST_WAIT_SECONDS = 20
 _MOST_LEASE_SECONDS = 43_200
-"""Also the most in sum from when a message was received, extensions included: a task cannot take longer than 12 hours."""
+"""Also the limit of the total time since a message was received, extensions included: a task cannot take longer than 12 hours."""
 
 
 class SqsQueue:
     """A standard queue. The worker's role needs sqs:ReceiveMessage, sqs:DeleteMessage and sqs:ChangeMessageVisibility.
 
-    `lease_seconds` is asked for with each message, whatever the queue's own visibility timeout is. Raises ValueError for one that SQS
-    refuses.
+    `lease_seconds` is requested with each message, whatever the queue's own visibility timeout is. Raises ValueError for a value that SQS
+    rejects.
+
     https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-visibility-timeout.html
     """
 
@@ -34,7 +35,7 @@ class SqsQueue:
             raise ValueError(f"lease_seconds is {lease_seconds}; SQS takes 1 to {_MOST_LEASE_SECONDS}")
         self.queue_url = queue_url
         self.lease_seconds = lease_seconds
-        # The overloads of services whose stubs are not installed are unknown.
+        # The stubs declare boto3.client for installed services only.
         self._client: SQSClient = client or boto3.client("sqs")
 
     def receive(self, most: int, wait_seconds: float) -> list[Delivery]:

@@ -1,4 +1,4 @@
-"""What a run tells about itself: the progress file, and metrics for Prometheus."""
+"""Status of a run: the progress file, and metrics for Prometheus."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _LOG = logging.getLogger("flexspot_runtime")
 
 
 class ProgressFile:
-    """A JSON object of a run's figures, written at most every `every_seconds` and at every change of phase.
+    """A JSON object with a run's metrics, written at most every `every_seconds` and at every change of phase.
 
-    It is told of, never relied on: a run goes on when it cannot be written, and resumes from its checkpoints when it cannot be read.
+    For reports only: a run continues when the file cannot be written, and resumes from its checkpoints when it cannot be read.
     """
 
     def __init__(self, storage: Storage, name: str = "progress.json", *, every_seconds: float = 10.0) -> None:
@@ -37,11 +37,11 @@ class ProgressFile:
         self._written_at = -math.inf
 
     def due(self, now: float) -> bool:
-        """Whether it is time to write it again."""
+        """Return whether the file is due to be written again."""
         return now - self._written_at >= self.every_seconds
 
     def write(self, status: RunStatus, clock: Clock) -> None:
-        """Writes it now."""
+        """Write the file now."""
         now = clock.monotonic()
         self._written_at = now
         body = {
@@ -57,7 +57,7 @@ class ProgressFile:
             _LOG.warning("%s could not be written: %s", self.name, error)
 
     def last_step(self) -> int | None:
-        """How far an earlier start came, as far as it told; None when nothing can be read."""
+        """Return the last step that an earlier start reported, or None if nothing can be read."""
         try:
             body: Any = json.loads(read_whole(self.storage, self.name))
         except (OSError, ValueError):
@@ -70,7 +70,7 @@ PREFIX = "flexspot_training_"
 
 
 def render(status: RunStatus, now: float) -> str:
-    """The text that Prometheus scrapes; `now` of the run's clock."""
+    """Return the text that Prometheus scrapes. `now` is of the run's clock."""
     lines: list[str] = []
     for name, value in status.gauges(now).items():
         kind = "counter" if name.endswith("_total") else "gauge"
@@ -80,7 +80,7 @@ def render(status: RunStatus, now: float) -> str:
 
 @contextmanager
 def served(status: RunStatus, port: int, *, address: str = "", clock: Clock = SYSTEM_CLOCK) -> Generator[int]:
-    """Serves /metrics while it is entered; yields the port, which is chosen for `port` 0. Raises OSError when the port is taken."""
+    """Serve /metrics inside the `with` block. Yield the port, which is chosen for `port` 0. Raises OSError when the port is taken."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -92,7 +92,7 @@ def served(status: RunStatus, port: int, *, address: str = "", clock: Clock = SY
             self.wfile.write(body)
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002 -- the server's own name
-            """A line for every scrape would drown the trainer's."""
+            """Do nothing: a line for every scrape would drown the trainer's log."""
 
     server = ThreadingHTTPServer((address, port), Handler)
     thread = threading.Thread(target=server.serve_forever, name="flexspot-metrics", daemon=True)
@@ -106,10 +106,10 @@ def served(status: RunStatus, port: int, *, address: str = "", clock: Clock = SY
 
 
 class Phase(StrEnum):
-    """Where a run is."""
+    """Phase of a run."""
 
     RESUMING = "resuming"
-    """Looking for a checkpoint, verifying and loading it."""
+    """Searching for a checkpoint, verifying and loading it."""
 
     TRAINING = "training"
     """Doing steps."""
@@ -123,7 +123,7 @@ class Phase(StrEnum):
 
 @dataclass
 class RunStatus:
-    """The state of a run; written by the run alone. Times are of a clock's `monotonic`."""
+    """The state of a run. Only the run writes it. Times are a clock's `monotonic`."""
 
     started_at: float
     phase: Phase = Phase.RESUMING
@@ -131,7 +131,7 @@ class RunStatus:
     total_steps: int | None = None
     saved_step: int = 0
     saved_at: float | None = None
-    """When the newest checkpoint was made or, at a resumption, loaded; None when there is none."""
+    """Time at which the newest checkpoint was saved or, at a resumption, loaded; None if there is none."""
 
     saves: int = 0
     failed_saves: int = 0
@@ -139,13 +139,13 @@ class RunStatus:
     checkpoint_seconds: float | None = None
     interval_seconds: float | None = None
     lost_steps: int = 0
-    """Steps that an earlier start had done and that are done again; known only when there is a progress file."""
+    """Steps that an earlier start had done and that are repeated. Known only with a progress file."""
 
     interruptions: int = 0
     notice: Notice | None = None
 
     def gauges(self, now: float) -> dict[str, float]:
-        """All figures by name, with their units in the names; what is not known is left out."""
+        """Return all metrics by name, with their units in the names. Unknown values are omitted."""
         at_risk_since = self.started_at if self.saved_at is None else self.saved_at
         known: dict[str, float | None] = {
             "step": self.step,

@@ -1,4 +1,4 @@
-"""What the library asks of the place where checkpoints and results are kept, and the same in a folder or a mounted bucket."""
+"""Interface of the storage for checkpoints and results, and its implementation in a folder or a mounted bucket."""
 
 from __future__ import annotations
 
@@ -20,61 +20,61 @@ Content = bytes | bytearray | memoryview
 
 
 class Sink(Protocol):
-    """Where an object is written, from beginning to end: no seeking, no reading. What users write to is a CheckpointFile over it."""
+    """An object being written from beginning to end, without seeking or reading. Users write to a CheckpointFile on top of it."""
 
     def write(self, content: Content, /) -> int:
-        """Appends; how many bytes were taken, which is all of them."""
+        """Append the content. Return the number of bytes written, which is all of them."""
         ...
 
 
 class ObjectReader(Protocol):
-    """Where an object is read from its beginning."""
+    """An object being read from its beginning."""
 
     def read(self, size: int = -1, /) -> bytes:
-        """The next bytes, at most `size` unless it is negative; none at the end."""
+        """Return the next bytes: at most `size`, all if `size` is negative, and none at the end."""
         ...
 
 
 class Storage(Protocol):
-    """Objects under names such as `data/0042/model`. Every method raises OSError, and FileNotFoundError for what is not there.
+    """Objects with names such as `data/0042/model`. Every method raises OSError, and FileNotFoundError for an object that does not exist.
 
-    There is no rename and no append, and nothing is overwritten but by `publish`: Mountpoint for S3 has neither, and on a flat GCS bucket a
-    rename is a copy and a deletion. What is promised instead is an order: when `create` has ended without an error the object is whole and
-    durable, and what is created after it cannot be there without it.
+    There is no rename and no append, and only `publish` overwrites. Mountpoint for S3 has neither, and on a flat GCS bucket a rename is a
+    copy and a deletion. The guarantee is an order instead. When `create` has ended without an error, the object is whole and durable. An
+    object created after it cannot exist without it.
     """
 
     def create(self, name: str) -> AbstractContextManager[Sink]:
-        """A new object. Durable when the block ends without an error; after an error, or a kill, it is torn or not there.
+        """Create an object. It is durable when the block ends without an error; after an error, or a kill, it is torn or missing.
 
-        Raises FileExistsError, where the storage can tell, for a name that is taken.
+        Raises FileExistsError, where the storage can detect it, if the name exists.
         """
         ...
 
     def open(self, name: str) -> AbstractContextManager[ObjectReader]:
-        """An object's bytes."""
+        """Yield a reader of an object."""
         ...
 
     def publish(self, name: str, content: bytes) -> None:
-        """A small object, new or in the place of one. Readers see the one of before or the new one, and after a kill likewise."""
+        """Create or replace a small object. Readers see the old one or the new one, also after a kill."""
         ...
 
     def names(self, folder: str) -> list[str]:
-        """All names that begin with the folder and a slash, sorted; none when there is no such folder."""
+        """Return all names that begin with the folder and a slash, sorted. Return none if there is no such folder."""
         ...
 
     def delete(self, name: str) -> None:
-        """Removes an object."""
+        """Delete an object."""
         ...
 
 
 def read_whole(storage: Storage, name: str) -> bytes:
-    """A small object's bytes."""
+    """Return a small object's bytes."""
     with storage.open(name) as source:
         return source.read()
 
 
 def is_there(storage: Storage, name: str) -> bool:
-    """Whether an object exists."""
+    """Return whether an object exists."""
     try:
         with storage.open(name) as source:
             source.read(1)
@@ -84,36 +84,36 @@ def is_there(storage: Storage, name: str) -> bool:
 
 
 _UNSUPPORTED = frozenset({errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EPERM})
-"""What file systems answer to a call that they do not have."""
+"""Errors of file systems that do not support a call."""
 
 _PARTIAL = ".partial"
 
 
 class LocalFolder:
-    """A folder; by default the one that CHECKPOINT_DIR names, which is the job's own in a pod that Flexspot rendered.
+    """A folder, by default CHECKPOINT_DIR, which is the job's own folder in a pod that Flexspot rendered.
 
-    A folder that is given must be there: an absent one is a volume that is not mounted, and writing under it would fill the container's
-    disk. For the same reason CHECKPOINT_DIR is made when it is absent, for nobody else does, but not the first folder of its path.
+    A given folder must exist. A missing one is a volume that is not mounted, and writing under it would fill the container's disk. For the
+    same reason the first folder in the path of CHECKPOINT_DIR must exist. The rest of that path is created, since nothing else does.
 
     An object is durable once three calls have succeeded: fsync of the file, close, and fsync of its folder. On a disk the first and the
-    third do it; Mountpoint for S3 uploads at fsync, after which nothing more is written; GCS FUSE with streaming writes uploads at close,
-    whatever fsync said. So an error of any of the three is an error of the write. A mounted bucket has no folders to sync, and a file
-    system that does not know that one call is taken at its word. Sources: doc/SEMANTICS.md of awslabs/mountpoint-s3, docs/semantics.md of
+    third are needed. Mountpoint for S3 uploads at fsync, after which nothing more can be written. GCS FUSE with streaming writes uploads at
+    close, whatever fsync returned. So an error of any of the three is an error of the write. A mounted bucket has no folders to sync, so a
+    file system that does not support this one call is trusted. Sources: doc/SEMANTICS.md of awslabs/mountpoint-s3, docs/semantics.md of
     GoogleCloudPlatform/gcsfuse; neither was mounted here. An NFS server must not export `async`.
 
-    Raises FileNotFoundError when the folder is not there, ValueError when none is given and CHECKPOINT_DIR is not set.
+    Raises FileNotFoundError when the folder does not exist, ValueError when none is given and CHECKPOINT_DIR is not set.
     """
 
     def __init__(self, folder: Path | str | None = None) -> None:
-        self.folder = _made_folder_of_job() if folder is None else Path(folder)
+        self.folder = _job_folder() if folder is None else Path(folder)
         if not self.folder.is_dir():
-            raise FileNotFoundError(f"{folder} is not a folder: mount the volume for checkpoints there, or make the folder first")
+            raise FileNotFoundError(f"{folder} is not a folder: mount the volume for checkpoints there, or create the folder first")
 
     @contextmanager
     def create(self, name: str) -> Generator[Sink]:
-        """See Storage. Raises FileExistsError for a name that is taken."""
+        """See Storage. Raises FileExistsError if the name exists."""
         path = self._path(name)
-        made = self._make_parents(path)
+        synced = self._make_parents(path)
         try:
             with path.open("xb") as file:
                 yield file
@@ -122,12 +122,12 @@ class LocalFolder:
         except FileExistsError:
             raise
         except BaseException:
-            # Room for the next try; what is left after a kill is swept later.
+            # Free the space for the next attempt. Remains of a killed process are swept later.
             with suppress(OSError):
                 path.unlink()
             self._remove_empty_parents(path)
             raise
-        for folder in (path.parent, *made):
+        for folder in (path.parent, *synced):
             _sync_folder(folder)
 
     @contextmanager
@@ -137,7 +137,7 @@ class LocalFolder:
             yield file
 
     def publish(self, name: str, content: bytes) -> None:
-        """See Storage. By a rename; where there is none, a file is seen by others when it is closed, and is written in its place."""
+        """See Storage. Renames; where that is not supported, others see a file once it is closed, and it is written in place."""
         path = self._path(name)
         partial = f"{name}.{secrets.token_hex(4)}{_PARTIAL}"
         with self.create(partial) as sink:
@@ -163,7 +163,7 @@ class LocalFolder:
         return sorted(found)
 
     def delete(self, name: str) -> None:
-        """See Storage. Folders that hold nothing more go, too, but for those right in the root."""
+        """See Storage. Also deletes folders that become empty, except those directly below the root."""
         path = self._path(name)
         path.unlink()
         self._remove_empty_parents(path)
@@ -172,22 +172,22 @@ class LocalFolder:
         return self.folder / check_name(name)
 
     def _remove_empty_parents(self, path: Path) -> None:
-        # Those in the root stay: another process may be about to write there.
+        # Keep folders below the root: another process may be about to write there.
         for parent in path.relative_to(self.folder).parents[:-2]:
             try:
                 (self.folder / parent).rmdir()
             except OSError:
-                # Not empty, or a bucket's, which goes by itself.
+                # Not empty, or a bucket's folder, which disappears with its last object.
                 return
 
     def _make_parents(self, path: Path) -> list[Path]:
-        """Makes the folders above; the folders in which one was made."""
+        """Create the parent folders. Return the folders in which one was created."""
         missing = [parent for parent in path.parents if parent.is_relative_to(self.folder) and not parent.exists()]
         path.parent.mkdir(parents=True, exist_ok=True)
         return [parent.parent for parent in missing]
 
 
-def _made_folder_of_job() -> Path:
+def _job_folder() -> Path:
     name = os.environ.get(CHECKPOINT_VARIABLE, "")
     if not name:
         raise ValueError(f"{CHECKPOINT_VARIABLE} is not set: set it to the job's folder for checkpoints, or give LocalFolder a folder")

@@ -1,4 +1,4 @@
-"""For PyTorch: the processes of a job as a Group, and the state of a model under DDP or FSDP2 as checkpoints. The extra `torch`.
+"""PyTorch integration: a job's processes as a Group, and checkpoints of a model under DDP or FSDP2. Extra: `torch`.
 
     with Interruption() as interruption, in_world() as group:
         model = DistributedDataParallel(Model())  # or fully_shard(Model())
@@ -40,18 +40,20 @@ if TYPE_CHECKING:
     from flexspot_runtime.contents import CheckpointReader, CheckpointWriter
 
 _LOST = re.compile(r"closed by peer|reset by peer|Broken pipe|Socket closed|remote process exited", re.IGNORECASE)
-"""What gloo, torch's store and NCCL say when a process that they talk to is gone; torch has no type of its own for it."""
+"""Errors of gloo, torch's store and NCCL when a peer process is gone. Torch has no exception type for it."""
 
 
 @contextmanager
 def in_world(backend: str | None = None, **options: Any) -> Generator[Group]:
-    """Joins the processes that RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT tell of, as torchrun and flexspot_runtime.launch set them.
+    """Join the processes that RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT describe, as torchrun and flexspot_runtime.launch set them.
 
-    `backend`: by default gloo for what is on the CPU, and NCCL beside it on GPUs, so that the ranks' agreements wait for no GPU. `options`
-    are those of torch.distributed.init_process_group. Each rank takes the GPU of its LOCAL_RANK.
+    backend: default gloo on the CPU, and on GPUs also NCCL, so that the ranks' agreements wait for no GPU.
+    options: those of torch.distributed.init_process_group. Each rank takes the GPU of its LOCAL_RANK.
 
-    A rank that loses another, because its machine went without a warning, ends as interrupted. When the other one crashed that one's own
-    exit code says so. Raises Interrupted then, and what torch raises when the ranks do not meet.
+    A rank that loses another, because its machine went without a warning, ends as interrupted. If the other one crashed, the exit code of
+    that one reports it.
+
+    Raises Interrupted when a rank is lost, and torch's exceptions when the ranks do not meet.
     """
     gpus = torch.cuda.is_available()
     if gpus:
@@ -63,12 +65,12 @@ def in_world(backend: str | None = None, **options: Any) -> Generator[Group]:
         if _LOST.search(str(error)):
             raise Interrupted("a lost rank", None) from error
         raise
-    # Not when it failed: the others may wait in an operation that this one will never join.
+    # Not after a failure: the others may wait in an operation that this rank will never join.
     dist.destroy_process_group()
 
 
 def group_of_all(device: torch.device | str = "cpu") -> Group:
-    """The Group of a process group that is initialized already; `device`: one that its backend can reduce on."""
+    """Return the Group of an initialized process group. `device`: one on which its backend can reduce."""
 
     def largest(number: int) -> int:
         value = torch.tensor([number], device=device, dtype=torch.int64)
@@ -87,21 +89,21 @@ class Stateful(Protocol):
     """A learning-rate schedule, a data loader, a gradient scaler."""
 
     def state_dict(self) -> dict[str, Any]:
-        """All of it."""
+        """Return the complete state."""
         ...
 
     def load_state_dict(self, state_dict: Any, /) -> object:
-        """The reverse."""
+        """Restore the state."""
         ...
 
 
 class TorchState:
-    """All that the next step depends on: the model and its optimizer, the random generators of this rank, and `parts` by name.
+    """All state that the next step depends on: model, optimizer, this rank's random generators, and `parts` by name.
 
-    `snapshot` and `load` are for a TrainingRun whose Checkpointer has `sharded=True`. A model that all ranks hold whole (DDP, or one
-    process) is written by rank 0, read by rank 0 and sent to the others; of one that is divided (FSDP2, DTensor) each rank writes and reads
-    its part. The rest is each rank's own. What is copied stays in memory on the CPU until it is written; from a GPU it goes to pinned
-    memory, as large as the state, which the next copy uses again.
+    `snapshot` and `load` are for a TrainingRun whose Checkpointer has `sharded=True`. A replicated model (DDP, or one process) is written
+    by rank 0, read by rank 0 and sent to the others. Of a sharded model (FSDP2, DTensor), each rank writes and reads its part. Everything
+    else belongs to each rank. Copies stay in CPU memory until they are written. From a GPU they go to pinned memory, as large as the state,
+    which the next copy reuses.
     """
 
     def __init__(self, model: torch.nn.Module, optimizer: torch.optim.Optimizer, **parts: Stateful) -> None:
@@ -111,11 +113,11 @@ class TorchState:
         self._divided = any(isinstance(each, DTensor) for each in model.parameters())
         # Not DefaultStager: that of torch 2.11 can be used once only, and a second copy ends in KeyError.
         self._stager, self._staged_layout = BlockingAsyncStager(), None
-        # Operations of the saving thread must not come between those of the training.
+        # Operations of the saving thread must not mix with those of the training.
         self._own_group = dist.new_group(backend="gloo") if self._divided else None
 
     def snapshot(self) -> Callable[[CheckpointWriter], None]:
-        """Copies; what it returns writes the copy."""
+        """Copy the state. Return a function that writes the copy."""
         own = pickle.dumps({"random": random_state(), "parts": {name: part.state_dict() for name, part in self._parts.items()}})
         shared: Any = None
         if self._divided or _rank() == 0:
@@ -132,12 +134,12 @@ class TorchState:
         return write
 
     def load(self, reader: CheckpointReader) -> None:
-        """Puts everything back."""
+        """Restore everything."""
         if self._divided:
             shared = self._shared()
             dcp.load(shared, storage_reader=ShardReader(reader), process_group=self._own_group)
         else:
-            shared = _told_by_first(lambda: _loaded(reader))
+            shared = _object_of_rank_0(lambda: _loaded(reader))
         set_state_dict(self._model, self._optimizer, model_state_dict=shared["model"], optim_state_dict=shared["optimizer"])
         own = pickle.loads(reader.get("rank.pickle"))  # noqa: S301 -- written by this program, and verified
         for name, part in self._parts.items():
@@ -147,7 +149,7 @@ class TorchState:
     def _copied(self, state: dict[str, Any]) -> dict[str, Any]:
         layout = _layout(state)
         if layout != self._staged_layout:
-            # A first copy, or one after layers or moments have been added: the pinned memory is made for one layout.
+            # First copy, or layers or moments were added: pinned memory fits one layout.
             on_gpu = any(each.is_cuda for each in self._model.parameters())
             self._stager, self._staged_layout = BlockingAsyncStager(cache_staged_state_dict=on_gpu), layout
         return self._stager.stage(state)
@@ -158,7 +160,7 @@ class TorchState:
 
 
 def _layout(state: Any) -> Any:
-    """What must be the same for a copy to fit into the place of another."""
+    """Return the layout of a state: a copy can reuse the memory of another copy with the same layout."""
     if isinstance(state, torch.Tensor):
         return tuple(state.shape), state.dtype
     if isinstance(state, dict):
@@ -185,7 +187,7 @@ def _loaded(reader: CheckpointReader) -> Any:
         return torch.load(file, map_location="cpu", weights_only=False)
 
 
-def _told_by_first(load: Callable[[], Any]) -> Any:
+def _object_of_rank_0(load: Callable[[], Any]) -> Any:
     if not dist.is_initialized():
         return load()
     values = [load() if _rank() == 0 else None]
@@ -198,7 +200,7 @@ def _rank() -> int:
 
 
 def random_state() -> dict[str, Any]:
-    """Of this rank's generators: Python's, torch's, its GPU's, and numpy's where it is loaded."""
+    """Return the state of this rank's generators: Python's, torch's, its GPU's, and numpy's if it is loaded."""
     state: dict[str, Any] = {"python": random.getstate(), "torch": torch.get_rng_state()}
     if torch.cuda.is_available():
         state["cuda"] = torch.cuda.get_rng_state()
@@ -208,7 +210,7 @@ def random_state() -> dict[str, Any]:
 
 
 def set_random_state(state: dict[str, Any]) -> None:
-    """The reverse."""
+    """Restore the state of this rank's generators."""
     random.setstate(state["python"])
     torch.set_rng_state(state["torch"])
     if "cuda" in state and torch.cuda.is_available():

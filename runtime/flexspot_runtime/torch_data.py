@@ -1,4 +1,4 @@
-"""A data loader of PyTorch whose place in the data is part of a checkpoint. The extra `torch`.
+"""PyTorch data loader that saves its position in the data. Extra: `torch`.
 
     loader = ResumableLoader(dataset, batch_size=32, shuffle=True, seed=1)
 
@@ -18,14 +18,13 @@ if TYPE_CHECKING:
 
 
 class ResumableLoader(DataLoader[Any]):
-    """A DataLoader that goes on, after a resume, with the batch after the last one that it gave, of the same epoch in the same order.
+    """A DataLoader that continues, after a resume, after the last batch it gave, in the same epoch and order.
 
-    An epoch's order is that of `seed` and of the epoch's number alone, whatever else takes random numbers. Batches that were given before
-    are skipped by their indices: none of their data is read. What a dataset draws at random within a worker process begins anew there,
-    so make it of the index where it shall be exact. Each iteration is an epoch, or the rest of one. Options are those of DataLoader, by
-    name; a `generator` is not taken.
+    An epoch's order depends only on `seed` and the epoch's number, whatever else draws random numbers. Earlier batches are skipped by their
+    indices: none of their data is read. What a dataset draws at random in a worker process starts over there, so derive it from the index
+    where it must be exact. Each iteration is an epoch, or the rest of one. Options are those of DataLoader, by name, except `generator`.
 
-    Raises TypeError for an IterableDataset, which alone knows where it is: give that one a loader with a `state_dict` of its own.
+    Raises TypeError for an IterableDataset, which alone knows its position: use a loader with its own `state_dict` for that one.
     """
 
     def __init__(self, dataset: Any, *, seed: int = 0, **options: Any) -> None:
@@ -34,11 +33,11 @@ class ResumableLoader(DataLoader[Any]):
         self.seed = seed
         self._epoch = 0
         self._given = 0
-        """Batches of this epoch."""
-        self._begun = False
-        """Whether what comes next is another epoch."""
+        """Batches given in this epoch."""
+        self._started = False
+        """True if the next iteration is a new epoch."""
         self._skipped = 0
-        # What draws an epoch's order takes it from here, and never from the random numbers of the training.
+        # Draws of an epoch's order use this generator, never the one of the training.
         super().__init__(dataset, **{**options, "generator": torch.Generator()})
 
     @property
@@ -46,15 +45,15 @@ class ResumableLoader(DataLoader[Any]):
         return _Rest(self, super()._index_sampler)
 
     def __iter__(self) -> Iterator[Any]:
-        """The batches; nothing is decided before the first one is asked for, as Lightning makes iterators before it has loaded."""
-        if self._begun or self._given >= len(self):
+        """Yield the batches. Nothing is decided before the first one: Lightning creates iterators before it has loaded a checkpoint."""
+        if self._started or self._given >= len(self):
             self._epoch, self._given = self._epoch + 1, 0
-        self._begun = True
+        self._started = True
         for each in (self.sampler, getattr(self.batch_sampler, "sampler", None)):
             if set_epoch := getattr(each, "set_epoch", None):
                 set_epoch(self._epoch)
-        # What workers are seeded with is drawn of it, too.
-        self._begin_order()
+        # The seeds of the workers are drawn from it, too.
+        self._seed_order()
         self._skipped = self._given
         try:
             batches = super().__iter__()
@@ -64,25 +63,25 @@ class ResumableLoader(DataLoader[Any]):
             self._given += 1
             yield batch
 
-    def _begin_order(self) -> None:
-        assert self.generator is not None, "made in __init__"  # noqa: S101 -- tells the type checker
+    def _seed_order(self) -> None:
+        assert self.generator is not None, "created in __init__"  # noqa: S101 -- tells the type checker
         self.generator.manual_seed(self.seed + self._epoch)
 
     def end_epoch(self) -> None:
-        """Has the next iteration be another epoch, though batches of this one are left, as where a trainer limits them."""
-        self._begun = True
+        """End this epoch although batches are left, for trainers that limit them. The next iteration is a new epoch."""
+        self._started = True
 
     def state_dict(self) -> dict[str, int]:
-        """Its place: how many epochs it has ended, and how many batches of this one it has given."""
+        """Return the position: number of completed epochs, and of batches given in this epoch."""
         return {"epoch": self._epoch, "batches": self._given}
 
     def load_state_dict(self, state: dict[str, int]) -> None:
-        """The reverse; counts from the next iteration on."""
-        self._epoch, self._given, self._begun = state["epoch"], state["batches"], False
+        """Restore the position, from the next iteration on."""
+        self._epoch, self._given, self._started = state["epoch"], state["batches"], False
 
 
 class _Rest:
-    """Indices of batches but for those that the loader skips now; one object for all epochs, as workers that stay keep it."""
+    """Indices of batches without those that the loader skips. One object for all epochs, as persistent workers keep it."""
 
     def __init__(self, loader: ResumableLoader, indices: Any) -> None:
         self._loader = loader
@@ -92,8 +91,8 @@ class _Rest:
         return islice(self._all(), self._loader._skipped, None)  # noqa: SLF001 -- a part of it
 
     def _all(self) -> Iterator[Any]:
-        # Anew: workers that stay are not seeded again, and an epoch's order must be the same with them and with new ones.
-        self._loader._begin_order()  # noqa: SLF001 -- likewise
+        # Seed again: persistent workers are not reseeded, and an epoch's order must be the same with them and with new ones.
+        self._loader._seed_order()  # noqa: SLF001 -- likewise
         yield from self._indices
 
     def __len__(self) -> int:

@@ -1,10 +1,10 @@
-"""torch.distributed.checkpoint in a checkpoint of ours, over CheckpointWriter and CheckpointReader. The extra `torch`.
+"""Stores torch.distributed.checkpoint in CheckpointWriter and CheckpointReader. Extra: `torch`.
 
     dcp.save(state, storage_writer=ShardWriter(writer))
     dcp.load(state, storage_reader=ShardReader(reader))
 
-What torch writes counts when our marker is there, with the checksums of all ranks' parts, and not before. All ranks take part, in a
-Checkpointer with `sharded=True`. The number of ranks may shrink from one start to the next: torch divides the tensors anew.
+What torch writes counts once the marker exists, with the checksums of all ranks' parts. All ranks take part, in a
+Checkpointer with `sharded=True`. The number of ranks may shrink between starts: torch divides the tensors again.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _METADATA = "dcp/metadata"
 
 @dataclass(frozen=True)
 class _Place:
-    """Where an item is; pickled in the metadata."""
+    """Location of an item, pickled in the metadata."""
 
     rank: int
     offset: int
@@ -49,21 +49,21 @@ class ShardWriter(StorageWriter):
         self._writer = writer
 
     def reset(self, checkpoint_id: str | os.PathLike[str] | None = None) -> None:
-        """Nothing: there is one for each save."""
+        """Do nothing: there is one instance per save."""
 
     def set_up_storage_writer(self, is_coordinator: bool, *args: Any, **kwargs: Any) -> None:  # noqa: FBT001 -- torch's signature
-        """Nothing."""
+        """Do nothing."""
 
     def prepare_local_plan(self, plan: SavePlan) -> SavePlan:
-        """As it is."""
+        """Return the plan unchanged."""
         return plan
 
     def prepare_global_plan(self, plans: list[SavePlan]) -> list[SavePlan]:
-        """As they are."""
+        """Return the plans unchanged."""
         return plans
 
     def write_data(self, plan: SavePlan, planner: SavePlanner) -> Future[list[WriteResult]]:
-        """One item after the other, each as torch.save has it."""
+        """Write the items in order, each as torch.save writes it."""
         results: list[WriteResult] = []
         with self._writer.file(_DATA) as file:
             for item in plan.items:
@@ -73,7 +73,7 @@ class ShardWriter(StorageWriter):
                     assert isinstance(content, io.BytesIO)  # noqa: S101 -- torch's promise
                     file.write(content.getbuffer())
                 else:
-                    # A view would be saved with all of what it is a view of.
+                    # A view would be saved with its whole storage.
                     torch.save(content.detach().cpu().clone(), file)
                 size = file.tell() - offset
                 results.append(WriteResult(item.index, size, _Place(self._writer.rank, offset, size)))
@@ -82,29 +82,29 @@ class ShardWriter(StorageWriter):
         return written
 
     def finish(self, metadata: Metadata, results: list[list[WriteResult]]) -> None:
-        """What is where, by rank 0."""
+        """Write the metadata with each item's location, in rank 0."""
         metadata.storage_data = {each.index: each.storage_data for part in results for each in part}
         self._writer.put(_METADATA, pickle.dumps(metadata))
 
     @classmethod
     def validate_checkpoint_id(cls, checkpoint_id: str | os.PathLike[str]) -> bool:
-        """None: it is made for one save."""
+        """Return False: there is no identifier, because an instance belongs to one save."""
         del checkpoint_id
         return False
 
 
 class ShardReader(StorageReader):
-    """Reads items from whichever part they are in: a rank's own is in memory or verified; those of others are verified as they are read."""
+    """Reads items from the parts of all ranks. A rank's own part is verified or in memory; the others are verified when read."""
 
     def __init__(self, reader: CheckpointReader) -> None:
         self._reader = reader
         self._places: dict[Any, _Place] = {}
 
     def reset(self, checkpoint_id: str | os.PathLike[str] | None = None) -> None:
-        """Nothing: there is one for each load."""
+        """Do nothing: there is one instance per load."""
 
     def read_metadata(self, *args: Any, **kwargs: Any) -> Metadata:
-        """As rank 0 has written it."""
+        """Return the metadata that rank 0 has written."""
         del args, kwargs
         return pickle.loads(self._reader.of_rank(0).get(_METADATA))  # noqa: S301 -- written by the same job, and verified
 
@@ -115,20 +115,20 @@ class ShardReader(StorageReader):
         *args: Any,
         **kwargs: Any,
     ) -> None:
-        """Takes the places."""
+        """Remember the items' locations."""
         del is_coordinator, args, kwargs
         self._places = dict(metadata.storage_data or {})
 
     def prepare_local_plan(self, plan: LoadPlan) -> LoadPlan:
-        """As it is."""
+        """Return the plan unchanged."""
         return plan
 
     def prepare_global_plan(self, plans: list[LoadPlan]) -> list[LoadPlan]:
-        """As they are."""
+        """Return the plans unchanged."""
         return plans
 
     def read_data(self, plan: LoadPlan, planner: LoadPlanner) -> Future[None]:
-        """Each part that has something of this rank's is opened once."""
+        """Read this rank's items. Opens each part that contains some of them once."""
         for rank in sorted({self._places[item.storage_index].rank for item in plan.items}):
             with self._reader.of_rank(rank).file(_DATA) as file:
                 for item in plan.items:
@@ -152,6 +152,6 @@ class ShardReader(StorageReader):
 
     @classmethod
     def validate_checkpoint_id(cls, checkpoint_id: str | os.PathLike[str]) -> bool:
-        """None: it is made for one load."""
+        """Return False: there is no identifier, because an instance belongs to one load."""
         del checkpoint_id
         return False

@@ -1,10 +1,10 @@
-"""For Hugging Face's Trainer: trains, resumes by itself, and stops in time. The extra `transformers`.
+"""Integration of Hugging Face's Trainer: trains, resumes automatically, and stops in time. Extra: `transformers`.
 
     trainer = Trainer(model=model, args=TrainingArguments(scratch, save_strategy="no", ...), train_dataset=dataset)
     with Interruption() as interruption:
         train(trainer, interruption)
 
-Trainer writes to its `output_dir`, which should be a scratch disk; from there a checkpoint goes to CHECKPOINT_DIR. Tried with 5.24 on CPUs.
+Trainer writes to its `output_dir`, on a scratch disk; checkpoints are copied from there to CHECKPOINT_DIR. Tried with 5.24 on CPUs.
 """
 
 from __future__ import annotations
@@ -41,9 +41,12 @@ def train(
     schedule: Schedule | None = None,
     agree_seconds: float = 1.0,
 ) -> TrainOutput:
-    """`trainer.train` from the newest checkpoint on; raises Interrupted (143) after a warning, with a checkpoint made.
+    """Run `trainer.train` from the newest checkpoint on.
 
-    `storage`: default LocalFolder(), which is CHECKPOINT_DIR. `schedule`: default Daly's interval; Trainer's own `save_steps` count, too.
+    storage: default LocalFolder(), which is CHECKPOINT_DIR.
+    schedule: default Daly's interval. Trainer's own `save_steps` apply, too.
+
+    Raises Interrupted (143) after a warning, once a checkpoint is saved.
     """
     group = group_of_all() if dist.is_initialized() else Group()
     checkpointer = Checkpointer(storage or LocalFolder(), group=group, sharded=True)
@@ -58,13 +61,13 @@ def train(
 
 
 class Saving(TrainerCallback):
-    """Has Trainer save and stop when the run says so, and makes a checkpoint of each folder that it saves."""
+    """Makes Trainer save and stop when the run decides so, and stores each folder that it saves as a checkpoint."""
 
     def __init__(self, run: FolderRun) -> None:
         self._run = run
 
     def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> TrainerControl:
-        """After each step of the optimizer."""
+        """Act after each step of the optimizer."""
         del args, kwargs
         action = self._run.action(state.global_step)
         last = state.global_step >= state.max_steps
@@ -73,10 +76,10 @@ class Saving(TrainerCallback):
         return control
 
     def on_save(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
-        """After Trainer has written its folder."""
+        """Act after Trainer has written its folder."""
         del control, kwargs
         folder = Path(args.output_dir or ".", f"{PREFIX_CHECKPOINT_DIR}-{state.global_step}")
         counts = self._run.save(state.global_step, folder, completed=state.global_step >= state.max_steps)
         if counts and state.is_local_process_zero and not args.load_best_model_at_end:
-            # The scratch disk is small, and the checkpoint is elsewhere.
+            # The scratch disk is small, and the checkpoint is stored elsewhere.
             shutil.rmtree(folder, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""The loop of a queue worker: receive, work, store, acknowledge, in this order, while its messages stay its own."""
+"""The loop of a queue worker: receive, work, store, acknowledge, in this order, while extending the messages' leases."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """A message that is this worker's until its lease ends."""
+    """A message that this worker has until its lease ends."""
 
     body: bytes
     receipt: str
-    """Names the delivery, not the message, to the queue."""
+    """Identifies the delivery, not the message, for the queue."""
 
     attempt: int
     """The number of this delivery, from 1, as far as the queue counts them; 0 if it does not."""
@@ -35,30 +35,30 @@ class WorkQueue(Protocol):
 
     @property
     def lease_seconds(self) -> float:
-        """How long a message is a worker's after it was received or extended."""
+        """Seconds that a worker has a message after it was received or extended."""
         ...
 
     def receive(self, most: int, wait_seconds: float) -> list[Delivery]:
-        """Up to `most` messages; none when the wait ends without one."""
+        """Return up to `most` messages, none if the wait ends without one."""
         ...
 
     def extend(self, delivery: Delivery) -> None:
-        """Renews the lease."""
+        """Renew the lease."""
         ...
 
     def finish(self, delivery: Delivery) -> None:
-        """The message is done with and does not come again."""
+        """Acknowledge the message: it is done and is not delivered again."""
         ...
 
     def give_back(self, delivery: Delivery, after_seconds: float = 0.0) -> None:
-        """Returns it to the queue, now or after a delay. The queue counts a failed attempt."""
+        """Return the message to the queue, now or after a delay. The queue counts a failed attempt."""
         ...
 
 
 class Results:
-    """One object for each key. Putting one again replaces it, whole: readers never see a part of one. Methods raise OSError.
+    """One object per key. Storing a key again replaces the whole object: readers never see a part of one. Methods raise OSError.
 
-    A key is a name with letters, digits, `. _ = + -` and slashes; others raise ValueError.
+    A key consists of letters, digits, `. _ = + -` and slashes; others raise ValueError.
     """
 
     def __init__(self, storage: Storage, folder: str = "results") -> None:
@@ -66,19 +66,19 @@ class Results:
         self.folder = check_name(folder)
 
     def has(self, key: str) -> bool:
-        """Whether there is a result."""
+        """Return whether there is a result."""
         return is_there(self.storage, self._name(key))
 
     def put(self, key: str, content: bytes) -> None:
-        """Stores a result; durable when it returns."""
+        """Store a result. It is durable when this returns."""
         self.storage.publish(self._name(key), content)
 
     def get(self, key: str) -> bytes:
-        """The result. Raises FileNotFoundError."""
+        """Return the result. Raises FileNotFoundError."""
         return read_whole(self.storage, self._name(key))
 
     def keys(self) -> list[str]:
-        """Of all results, sorted."""
+        """Return the keys of all results, sorted."""
         return [name.removeprefix(f"{self.folder}/") for name in self.storage.names(self.folder)]
 
     def _name(self, key: str) -> str:
@@ -92,11 +92,11 @@ _EXTENSIONS_PER_LEASE = 3
 
 
 class LeaseKeeper:
-    """A thread that extends the leases of what is held, whatever the main thread does.
+    """A thread that extends the leases of the messages, whatever the main thread does.
 
-    After a warning what has not been begun goes back at once, and what is being worked on goes on until `reserve_seconds` before the kill;
-    then it goes back as well, so that another worker need not wait for the lease to end. If it is finished after all, its result
-    is stored under the same name.
+    After a warning, tasks that have not started go back at once. The task in progress continues until `reserve_seconds` before the kill.
+    Then it goes back as well, so that another worker need not wait for the lease to end. If it is finished after all, its result is stored
+    under the same name.
     """
 
     def __init__(self, queue: WorkQueue, interruption: Interruption, reserve_seconds: float) -> None:
@@ -104,13 +104,13 @@ class LeaseKeeper:
         self._interruption = interruption
         self._reserve_seconds = reserve_seconds
         self._held: dict[str, Delivery] = {}
-        self._begun: str | None = None
+        self._started: str | None = None
         self._lock = threading.Lock()
         self._end = threading.Event()
         self._thread = threading.Thread(target=self._keep, name="flexspot-leases", daemon=True)
 
     def __enter__(self) -> Self:
-        self._interruption.on_notice(self._give_back_what_waits)
+        self._interruption.on_notice(self._give_back_waiting)
         self._thread.start()
         return self
 
@@ -120,24 +120,24 @@ class LeaseKeeper:
         self.give_back(list(self._held.values()))
 
     def hold(self, deliveries: list[Delivery]) -> None:
-        """Keeps these from now on; gives them back if a warning came while they were received."""
+        """Extend the leases of these from now on. Give them back if a warning came while they were received."""
         with self._lock:
             self._held.update({each.receipt: each for each in deliveries})
         if self._interruption.noticed:
             self.give_back(deliveries)
 
     def begin(self, delivery: Delivery) -> bool:
-        """Marks it as being worked on; False when it was given back meanwhile."""
+        """Mark a delivery as in progress. Return False if it was given back in the meantime."""
         with self._lock:
             if delivery.receipt not in self._held:
                 return False
-            self._begun = delivery.receipt
+            self._started = delivery.receipt
             return True
 
     def release(self, delivery: Delivery) -> bool:
-        """Keeps it no longer; False when it was given back meanwhile."""
+        """Stop extending the lease. Return False if the delivery was given back in the meantime."""
         with self._lock:
-            self._begun = None
+            self._started = None
             return self._held.pop(delivery.receipt, None) is not None
 
     def _keep(self) -> None:
@@ -157,13 +157,13 @@ class LeaseKeeper:
     def _pause_seconds(self, longest: float) -> float:
         return max(0.0, min(longest, self._interruption.remaining_seconds() - self._reserve_seconds))
 
-    def _give_back_what_waits(self, _notice: Notice) -> None:
+    def _give_back_waiting(self, _notice: Notice) -> None:
         with self._lock:
-            waiting = [each for receipt, each in self._held.items() if receipt != self._begun]
+            waiting = [each for receipt, each in self._held.items() if receipt != self._started]
         self.give_back(waiting)
 
     def give_back(self, deliveries: list[Delivery], after_seconds: float = 0.0) -> None:
-        """Returns those that are still held to the queue, now or after a delay."""
+        """Return deliveries to the queue, now or after a delay. Skips those that were already given back or released."""
         for delivery in deliveries:
             with self._lock:
                 if self._held.pop(delivery.receipt, None) is None:
@@ -175,43 +175,43 @@ class LeaseKeeper:
 
 
 class GiveBack(Exception):  # noqa: N818 -- it asks for something; nothing is wrong
-    """A handler raises this when it will not finish its task, for example after a warning; another worker gets the task at once."""
+    """A handler raises this when it will not finish its task, for example after a warning. Another worker gets the task at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What a handler gets."""
+    """Argument of a handler."""
 
     body: bytes
     key: str
-    """The name of its result."""
+    """Name of its result."""
 
     attempt: int
-    """The number of this delivery; 0 if the queue does not count them."""
+    """Number of this delivery; 0 if the queue does not count them."""
 
     interruption: Interruption
-    """Long handlers look at `noticed` from time to time and raise GiveBack."""
+    """Long handlers check `noticed` from time to time and raise GiveBack."""
 
 
 @dataclass
 class WorkerReport:
-    """What a worker did."""
+    """Counts of a worker's tasks."""
 
     stored: int = 0
-    """Tasks that it did."""
+    """Tasks done and stored."""
 
     found_done: int = 0
-    """Tasks whose result was there already."""
+    """Tasks whose result existed already."""
 
     given_back: int = 0
-    """Tasks that it left to others, for a warning or at the handler's wish."""
+    """Tasks returned to the queue, after a warning or on the handler's request."""
 
     failed: int = 0
-    """Tasks whose handler, or whose result's storage, raised."""
+    """Tasks for which the handler, or storing the result, raised."""
 
 
 def key_of_body(body: bytes) -> str:
-    """A key that equal tasks share: the SHA-256 of the body."""
+    """Return a key that equal tasks share: the SHA-256 of the body."""
     return hashlib.sha256(body).hexdigest()
 
 
@@ -219,10 +219,10 @@ def key_of_body(body: bytes) -> str:
 class Worker:
     """Does tasks until a warning comes or the queue is empty.
 
-    A task is acknowledged only when its result is stored, and the result's name comes from the task, so a kill at any moment costs at most
-    the work on one task and leaves one result. A task that fails goes back and comes again after `retry_seconds`; the queue's own
-    limit of deliveries moves it to the dead letters in the end. The queue remembers what is left to do, so unlike a trainer an interrupted
-    worker may exit with 0.
+    A task is acknowledged only when its result is stored, and the result's name derives from the task. So a kill at any moment costs at
+    most the work on one task and leaves one result. A failed task goes back and is delivered again after `retry_seconds`; the queue's own
+    limit of deliveries finally moves it to the dead letters. The queue knows the remaining tasks, so unlike a trainer an interrupted worker
+    may exit with 0.
     """
 
     queue: WorkQueue
@@ -230,23 +230,26 @@ class Worker:
     handle: Callable[[Task], bytes]
     interruption: Interruption
     key: Callable[[bytes], str] = key_of_body
-    """From the task's body alone, so that every attempt has the same."""
+    """Depends on the task's body alone, so that every attempt has the same key."""
 
     batch: int = 1
-    """Messages received at once. More saves requests where tasks are short; all are leased and given back like one."""
+    """Messages received at once. More saves requests where tasks are short. All are leased and given back like one."""
 
     wait_seconds: float = 5.0
-    """How long to wait for a message; a warning is heeded after as much at most, so keep it below the grace period."""
+    """Longest wait for a message, and for the reaction to a warning. Keep it below the grace period."""
 
     empty_receives: int | None = 3
-    """Ends after so many in a row that brought nothing. None: works until a warning."""
+    """Number of empty receives in a row after which the worker ends. None: it runs until a warning."""
 
     retry_seconds: float = 10.0
     reserve_seconds: float = 3.0
-    """What is left of the grace period when a task that is still being worked on goes back."""
+    """Seconds left of the grace period when a task in progress goes back."""
 
     def run(self) -> WorkerReport:
-        """Raises OSError when the queue does not answer; what a handler raises is logged, and its task goes back."""
+        """Work until a warning or the end of the queue.
+
+        Raises OSError when the queue does not answer. A handler's exception is logged, and its task goes back.
+        """
         report = WorkerReport()
         empty = 0
         with LeaseKeeper(self.queue, self.interruption, self.reserve_seconds) as leases:
@@ -274,7 +277,7 @@ class Worker:
             leases.give_back([delivery])
             return
         except Exception:  # noqa: BLE001 -- whatever a handler raises is one task's failure, not the worker's
-            _LOG.exception("a task failed; it comes again")
+            _LOG.exception("a task failed; it will be delivered again")
             report.failed += 1
             leases.give_back([delivery], self.retry_seconds)
             return
@@ -282,5 +285,5 @@ class Worker:
         try:
             self.queue.finish(delivery)
         except OSError as error:
-            # It comes again and its result is found.
+            # It is delivered again, and its result is found.
             _LOG.warning("a finished task could not be acknowledged: %s", error)

@@ -75,7 +75,7 @@ def test_the_local_stack_goes_up_reverts_manual_changes_and_goes_down(checkout_w
     assert f"{LOCAL_RESOURCES} were created" in deployed.stdout
     assert f"{LOCAL_RESOURCES} were created" in (CHECKOUT / "README.md").read_text(encoding="utf-8"), "the README shows what came"
     if shutil.which("pulumi") is None:
-        assert "the lab's own stand in" in deployed.stdout, "one line says what stands in for what"
+        assert "the lab uses its own replacements" in deployed.stdout, "one line names what is replaced"
 
     limit = ("get", "nodepool", "l4-spot", "-o", "jsonpath={.spec.limits.nvidia\\.com/gpu}")
     raised = ("patch", "nodepool", "l4-spot", "--type", "merge", "-p", '{"spec":{"limits":{"nvidia.com/gpu":"400"}}}')

@@ -1,4 +1,4 @@
-"""A stand-in for the provisioner of GKE's queued capacity (DWS): it makes each ProvisioningRequest become what it is told to."""
+"""A stand-in for the provisioner of GKE's queued capacity (DWS). It gives each ProvisioningRequest the requested outcome."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 
 
 REQUEST_LABEL = "autoscaling.gke.io/provisioning-request"
-"""The label by which GKE marks the nodes of a request; its value is the request's ResizeRequestName."""
+"""Label that GKE sets on the nodes of a request; its value is the request's ResizeRequestName."""
 
 _FAKE = {"kwok.x-k8s.io/node": "fake"}
 
 
 def nodes_of(resize_request: str, pod_sets: list[tuple[KubeObject, int]]) -> list[KubeObject]:
-    """A fake node for each pod that a request stands for, as large as the pod; `pod_sets` are pod templates and how many pods of each.
+    """Return a fake node for each pod of a request, as large as the pod. `pod_sets` are pod templates and their numbers of pods.
 
-    It has the labels that the pod selects, which are those of the pool behind the queue's flavor, and the taints of queued GPU nodes.
-    A taint for one class, which a pool may have besides, it has not.
+    A node has the labels that the pod selects, which are those of the pool of the queue's flavor, and the taints of queued GPU nodes. It
+    does not have a taint for one class, which a pool may have in addition.
     """
     templates = [template for template, count in pod_sets for _ in range(count)]
     return [_node(f"{resize_request}-{number}", resize_request, template) for number, template in enumerate(templates)]
@@ -38,7 +38,7 @@ def nodes_of(resize_request: str, pod_sets: list[tuple[KubeObject, int]]) -> lis
 
 def _node(name: str, resize_request: str, template: KubeObject) -> KubeObject:
     pod = template["template"]["spec"]
-    # One container's worth is enough: an amount for a node need not be exact, only the GPUs are counted.
+    # The amounts of one container are enough: a node's amounts need not be exact, and only the GPUs are counted.
     gpus = sum(int(each["resources"]["requests"].get(GPU_RESOURCE, 0)) for each in pod["containers"])
     amounts = {"cpu": "208", "memory": "1872Gi", "pods": "110", GPU_RESOURCE: str(gpus)}
     labels = {**_FAKE, **pod.get("nodeSelector", {}), "kubernetes.io/hostname": name, REQUEST_LABEL: resize_request}
@@ -56,29 +56,34 @@ def _node(name: str, resize_request: str, template: KubeObject) -> KubeObject:
 
 
 OUTCOMES_PARAMETER = "lab-outcomes"
-"""A parameter of the request: an outcome for each attempt, with commas between; the last one counts for all that follow.
+"""Parameter of the request: an outcome for each attempt, separated by commas. The last one applies to all later attempts.
 
-A Job says it by the annotation JOB_ANNOTATION, from which Kueue makes the parameter.
+A Job sets it by the annotation JOB_ANNOTATION, from which Kueue creates the parameter.
 """
 
 JOB_ANNOTATION = f"provreq.kueue.x-k8s.io/{OUTCOMES_PARAMETER}"
 
 OUTCOME_ANNOTATION = "lab.flexspot.dev/outcome"
-"""An annotation that anybody puts on the request itself, at any time: the outcome from then on, whatever the parameter says."""
+"""Annotation on the request itself, which may be set at any time: the outcome from then on, whatever the parameter is."""
 
 
 class Outcome(StrEnum):
-    """What GKE does with a request, told by the conditions of autoscaling.x-k8s.io/v1.
-
-    ACCEPTED: waits for capacity. PROVISIONED: all of its nodes are there. REFUSED: cannot be had. BOOKING_EXPIRED: was provisioned, and
-    taken back because nobody used it in time. CAPACITY_REVOKED: was provisioned and used, and taken away.
-    """
+    """Outcome of a request on GKE, shown by the conditions of autoscaling.x-k8s.io/v1."""
 
     ACCEPTED = "accepted"
+    """Waits for capacity."""
+
     PROVISIONED = "provisioned"
+    """All of its nodes are there."""
+
     REFUSED = "refused"
+    """There is no capacity."""
+
     BOOKING_EXPIRED = "booking-expired"
+    """Was provisioned, and the nodes were taken back because no pod used them in time."""
+
     CAPACITY_REVOKED = "capacity-revoked"
+    """Was provisioned and used, and the nodes were taken away."""
 
 
 _WAITING = (False, "ResourcesNotYetAvailable", "Waiting for resources. Currently there are not enough resources available.")
@@ -100,23 +105,23 @@ _CONDITIONS: dict[Outcome, dict[str, tuple[bool, str, str]]] = {
 
 
 def outcome_of(request: KubeObject) -> Outcome:
-    """What is to become of a request: its annotation, else its parameter, else PROVISIONED.
+    """Return the outcome of a request: from its annotation, else its parameter, else PROVISIONED.
 
-    Raises ValueError for a word that is no outcome.
+    Raises ValueError for an unknown outcome.
     """
     annotations: dict[str, str] = request["metadata"].get("annotations") or {}
     parameters: dict[str, str] = request["spec"].get("parameters") or {}
-    if told := annotations.get(OUTCOME_ANNOTATION):
-        return Outcome(told)
+    if annotated := annotations.get(OUTCOME_ANNOTATION):
+        return Outcome(annotated)
     words = parameters.get(OUTCOMES_PARAMETER, Outcome.PROVISIONED.value)
     each_attempt = [Outcome(word.strip()) for word in words.split(",")]
-    # Kueue ends a request's name with the number of the attempt (v0.19.0, provisioning.ProvisioningRequestName).
+    # Kueue appends the number of the attempt to a request's name (v0.19.0, provisioning.ProvisioningRequestName).
     attempt = int(request["metadata"]["name"].rpartition("-")[2])
     return each_attempt[min(attempt, len(each_attempt)) - 1]
 
 
 def conditions_for(outcome: Outcome) -> list[KubeObject]:
-    """The conditions of a request's status."""
+    """Return the conditions of a request's status."""
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     accepted = (True, "Accepted", "Provisioning Request was accepted.")
     return [
@@ -130,15 +135,15 @@ PROVISIONING_CLASS = "queued-provisioning.gke.io"
 
 _NODE = "v1/Node"
 _LOOK_UP_SECONDS = 2.0
-"""How long the provisioner may take to notice that it is to stop."""
+"""Longest time until the provisioner notices that it should stop."""
 
 
 @contextmanager
 def provisioner(cluster: Cluster) -> Generator[None]:
-    """Answers the cluster's requests of class queued-provisioning.gke.io while the context lasts, and removes its nodes at the end.
+    """Answer the cluster's requests of class queued-provisioning.gke.io inside the `with` block, and remove the nodes at the end.
 
-    What becomes of a request is said by whoever makes it; see OUTCOMES_PARAMETER. Raises at the end what went wrong in the meantime, such
-    as ValueError for an outcome that there is not.
+    The creator of a request chooses its outcome; see OUTCOMES_PARAMETER. Raises errors of the meantime at the end, such as ValueError for
+    an unknown outcome.
     """
     running = _Provisioner(Cluster(cluster.kubeconfig))
     thread = threading.Thread(target=running.run, name="dws-provisioner", daemon=True)
@@ -149,7 +154,7 @@ def provisioner(cluster: Cluster) -> Generator[None]:
         running.stopping.set()
         thread.join()
         running.remove_nodes(keep=set())
-        # Here, so that a wait which came to nothing because of it is told as its consequence.
+        # Raised here, so that a wait that failed because of it is shown as its consequence.
         if running.failure is not None:
             raise running.failure
 
@@ -161,18 +166,18 @@ class _Provisioner:
         self._cluster = cluster
 
     def run(self) -> None:
-        """Follows the requests until it is to stop or something goes wrong."""
+        """Follow the requests until it should stop or an error occurs."""
         while not self.stopping.is_set():
             try:
                 self._cluster.wait_for(PROVISIONING_REQUEST, self._look, "a reason to stop", timeout_seconds=_LOOK_UP_SECONDS)
             except WaitTimeoutError:
                 continue
-            except Exception as error:  # noqa: BLE001 -- told by the context manager, on the thread of who started this one
+            except Exception as error:  # noqa: BLE001 -- raised by the context manager, in the thread that started this one
                 self.failure = error
                 return
 
     def remove_nodes(self, keep: set[str]) -> None:
-        """Removes the nodes of every request but those of the resize requests in `keep`."""
+        """Remove the nodes of every request except the resize requests in `keep`."""
         for node in self._cluster.list(_NODE, labels=REQUEST_LABEL):
             if node["metadata"]["labels"][REQUEST_LABEL] not in keep:
                 self._cluster.delete(_NODE, node["metadata"]["name"])
@@ -181,7 +186,7 @@ class _Provisioner:
         mine = [each for each in requests if each["spec"]["provisioningClassName"] == PROVISIONING_CLASS]
         outcomes = {_resize_request(each): outcome_of(each) for each in mine}
         for each in mine:
-            # An answered request is seen again when its status changes: that is no reason to answer anew.
+            # An answered request is seen again when its status changes; it must not be answered again.
             if not _has_become(each, outcome_of(each)):
                 self._answer(each, outcome_of(each))
         self.remove_nodes(keep={name for name, outcome in outcomes.items() if outcome is Outcome.PROVISIONED})
@@ -191,7 +196,7 @@ class _Provisioner:
         name, namespace = request["metadata"]["name"], request["metadata"]["namespace"]
         try:
             if outcome is Outcome.PROVISIONED:
-                # The nodes come first: a provisioned request's are registered.
+                # Create the nodes first: those of a provisioned request are registered.
                 self._cluster.apply(*nodes_of(_resize_request(request), self._pod_sets(request)))
             details = {} if outcome in {Outcome.ACCEPTED, Outcome.REFUSED} else {"ResizeRequestName": _resize_request(request)}
             status = {"conditions": conditions_for(outcome), "provisioningClassDetails": details}
@@ -214,9 +219,9 @@ def _has_become(request: KubeObject, outcome: Outcome) -> bool:
 
 
 def _resize_request(request: KubeObject) -> str:
-    """The name of the resize request that GKE makes for a request: short enough for a label, and the same each time.
+    """Return the name of the resize request that GKE creates for a request: short enough for a label, and always the same.
 
-    By the request's uid: Kueue gives the one that follows an eviction the same name again, and that has nodes of its own.
+    It depends on the request's uid. Kueue gives the request after an eviction the same name again, and that one has separate nodes.
     """
     digest = hashlib.sha256(str(request["metadata"]["uid"]).encode()).hexdigest()[:12]
     return f"gke-{digest}"

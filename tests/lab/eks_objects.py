@@ -37,7 +37,7 @@ def stack_plan(stack: str) -> StackPlan:
 
 
 def pool_args(stack: StackPlan, pool: PoolPlan, node_class: NodeClassRef) -> GpuNodePoolArgs:
-    """A pool as the EKS program has it, on another node class. Its startup taints are taken off by one of the lab's stages."""
+    """Return a pool as the EKS program has it, with another node class. One of the lab's stages removes its startup taints."""
     assert isinstance(stack.settings, EksSettings)
     [wanted] = [each for each in stack.settings.pools if each.name == pool.name]
     arguments = gpu_node_pool_args(stack.plan, pool, wanted, driver_taints(stack.settings))
@@ -46,7 +46,7 @@ def pool_args(stack: StackPlan, pool: PoolPlan, node_class: NodeClassRef) -> Gpu
 
 
 def node_pools(stack: StackPlan, node_class: NodeClassRef, register: Register) -> dict[str, KubeObject]:
-    """What the plan's pools render, by name."""
+    """Return the NodePools of the plan, by name."""
 
     def declare() -> None:
         for pool in stack.plan.pools:
@@ -57,12 +57,12 @@ def node_pools(stack: StackPlan, node_class: NodeClassRef, register: Register) -
 
 @contextmanager
 def pools_on(lab: LabControlPlane, stack: StackPlan, register: Register, namespace: str) -> Generator[Cluster]:
-    """The pools of a stack and a namespace on a lab that has no node; afterwards there is none either."""
+    """Yield a lab without nodes with a stack's pools and a namespace. Remove them, and all nodes, afterwards."""
     cluster = Cluster(lab.home.kubeconfig)
     node_class: KubeObject = {"apiVersion": "karpenter.kwok.sh/v1alpha1", "kind": "KWOKNodeClass", "metadata": {"name": "lab"}}
     pools = node_pools(stack, KWOK_NODE_CLASS, register)
     cluster.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}, node_class, *pools.values())
-    # Pods are refused until the controller manager has made the namespace's default service account.
+    # Pods are refused until the controller manager has created the namespace's default service account.
     cluster.wait_for("v1/ServiceAccount", bool, f"the service account of {namespace}", namespace=namespace)
     yield cluster
     for job in cluster.list(JOB, namespace):

@@ -1,4 +1,4 @@
-"""Objects of every kind that rules in the cluster look at, made at random from what decides their answers. Not a test."""
+"""Random objects of every kind that rules check in the cluster, generated from the values that decide the verdicts. Not a test."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from admission_ground import CORE_GROUPS
+from admission_fixtures import CORE_GROUPS
 
 from flexspot.capacity.catalog.node_labels import GPU_RESOURCE
 from flexspot.policies.inventory.pod_gpus import ELEMENTS, ENTRIES, POD_MAKERS
@@ -23,7 +23,7 @@ Chosen = TypeVar("Chosen")
 
 _AMOUNTS: tuple[int | str, ...] = (1, "1", 0, "0", 2, "2", 8, "8", 9, "9", 16, 17, "1k", "1000m", "9000m", "500m", "0.5")
 _WHOLE: tuple[int | str, ...] = (1, "1", 0, "0", 2, "2", 8, "8", 9, "9", 16, 17, "1k")
-"""The API server takes whole numbers alone of an extended resource, and normalizes how they are written."""
+"""The API server accepts only whole numbers for an extended resource, and normalizes their spelling."""
 
 _RESOURCES = (GPU_RESOURCE, GPU_RESOURCE, GPU_RESOURCE, "nvidia.com/mig-1g.5gb", "nvidia.com/gpu.shared", "amd.com/gpu")
 _SECONDS = (0, 1, 15, 16, 25, 30, 31, 90, 91, 105, 106, 120, 121, 600)
@@ -77,7 +77,7 @@ _VOLUMES: tuple[dict[str, Any], ...] = (
 )
 FEW = (1, 1, 1, 1, 1, 2, 2, 3, 5)
 MANY = (*FEW, 20, 64, 65, 129, 200)
-"""How many containers: boundaries of what CEL may look at once were 64 and 128."""
+"""Numbers of containers: former limits of CEL were 64 and 128."""
 
 _HARD = (
     "requests.nvidia.com/gpu", "limits.nvidia.com/gpu", "nvidia.com/gpu", "requests.nvidia.com/mig-1g.5gb", "limits.cpu", "pods",
@@ -86,7 +86,7 @@ _HARD = (
 
 
 class Generator:
-    """Objects of a namespace, the same ones for the same seed. `plan` lends names that mean something: priorities, selectors, queues."""
+    """Random objects of a namespace, the same ones for the same seed. `plan` provides real names of priorities, selectors and queues."""
 
     def __init__(self, seed: int, namespace: str, plan: Plan, sizes: tuple[int, ...] = MANY) -> None:
         self._random = Random(seed)  # noqa: S311 -- no secret
@@ -97,7 +97,7 @@ class Generator:
         self._makers: dict[PodMaker, Callable[[], KubeObject]] = {each: partial(self._work, each) for each in POD_MAKERS.values()}
 
     def objects(self, count: int) -> list[KubeObject]:
-        """`count` of them: of each kind as many, but twice as many Jobs, and some of a namespace's limits."""
+        """Return `count` objects: the same number of each kind, but twice as many Jobs, and some of a namespace's limits."""
         job = POD_MAKERS["batch", "Job"]
         makers = [*self._makers.values(), self._makers[job], partial(self._quota), partial(self._range)]
         return [makers[number % len(makers)]() for number in range(count)]
@@ -119,29 +119,29 @@ class Generator:
 
     def _work(self, maker: PodMaker) -> KubeObject:
         core = maker.group in CORE_GROUPS
-        made: KubeObject = {
+        created: KubeObject = {
             "apiVersion": f"{maker.group}/v1" if maker.group else "v1",
             "kind": maker.kind,
             "metadata": {"name": "made", "namespace": self._namespace, **self._metadata()},
         }
         priority = self._one(self._priorities)
         for path in maker.paths:
-            self._fill(made, path.split("."), maker, core=core, priority=priority)
+            self._fill(created, path.split("."), maker, core=core, priority=priority)
         if maker.kind == "CronJob":
-            made["spec"] |= {"schedule": "0 4 * * *"}
-            made["spec"]["jobTemplate"] |= {"metadata": self._metadata()}
+            created["spec"] |= {"schedule": "0 4 * * *"}
+            created["spec"]["jobTemplate"] |= {"metadata": self._metadata()}
         if maker.kind in {"Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "ReplicationController"}:
-            made["spec"]["template"].setdefault("metadata", {}).setdefault("labels", {})["app"] = "made"
+            created["spec"]["template"].setdefault("metadata", {}).setdefault("labels", {})["app"] = "made"
             selector: dict[str, Any] = {"app": "made"}
-            made["spec"]["selector"] = selector if maker.kind == "ReplicationController" else {"matchLabels": selector}
+            created["spec"]["selector"] = selector if maker.kind == "ReplicationController" else {"matchLabels": selector}
         if maker.kind == "JobSet" and self._chance(0.5):
-            made["spec"]["failurePolicy"] = {"maxRestarts": self._one((0, 2, 3, 10))}
+            created["spec"]["failurePolicy"] = {"maxRestarts": self._one((0, 2, 3, 10))}
         if maker.kind in {"PyTorchJob", "RayJob"} and self._chance(0.3):
-            made["spec"].setdefault("runPolicy", {})["activeDeadlineSeconds"] = self._one((3600, 604_800, 604_801))
-        return made
+            created["spec"].setdefault("runPolicy", {})["activeDeadlineSeconds"] = self._one((3600, 604_800, 604_801))
+        return created
 
     def _fill(self, into: dict[str, Any], path: list[str], maker: PodMaker, *, core: bool, priority: str) -> None:
-        """Puts a pod's spec at a path, and what a Job says around it."""
+        """Put a pod's spec at a path, and the surrounding fields of a Job."""
         step, rest = path[0], path[1:]
         if not rest:
             into[step] = self._pod(maker, core=core, priority=priority)
@@ -191,7 +191,7 @@ class Generator:
             pod["volumes"] = volumes
         if self._chance(0.6):
             pod["terminationGracePeriodSeconds"] = self._one(_SECONDS)
-        # The API server asks of a pod itself that its class is there.
+        # The API server itself requires that a pod's class exists.
         if priority and maker.kind != "Pod":
             pod["priorityClassName"] = priority
         if self._chance(0.5):
@@ -241,7 +241,7 @@ class Generator:
         resources: dict[str, dict[str, Any]] = {}
         for resource in dict.fromkeys(self._one(_RESOURCES) for _ in range(self._one((0, 1, 1, 2)))):
             amount = self._one(_WHOLE if core else _AMOUNTS)
-            # The API server takes no request of an extended resource without the same limit.
+            # The API server rejects a request of an extended resource without the same limit.
             kept = self._one(("limits", "both") if core else ("limits", "both", "requests", "differ"))
             if kept in {"limits", "both", "differ"}:
                 resources.setdefault("limits", {})[resource] = amount

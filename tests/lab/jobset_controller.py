@@ -1,4 +1,4 @@
-"""JobSet's own controller with its webhooks over a running lab, for a while. Not a test."""
+"""JobSet's own controller with its webhooks for a running lab. Not a test."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ if TYPE_CHECKING:
 
 JOBSET = "jobset"
 PORTS = ("jobset-webhook", "jobset-health", "jobset-metrics")
-"""The names of the ports that it listens on."""
+"""Names of the ports that it listens on."""
 
 JOB_SETS = "jobset.x-k8s.io/v1alpha2/JobSet"
 
 _KUEUE_SECONDS = 150
-"""Two minutes between Kueue's looks, and time to begin."""
+"""Two minutes between Kueue's checks, and time to start."""
 
 _IS_OF_A_SET = {"matchExpressions": [{"key": "jobset.sigs.k8s.io/jobset-name", "operator": "Exists"}]}
-"""Which pods its webhooks look at: charts/jobset of 0.12.0, templates/webhook/manifests.yaml."""
+"""Selector of the pods for its webhooks: charts/jobset of 0.12.0, templates/webhook/manifests.yaml."""
 
 
 @contextmanager
 def job_sets(home: LabHome, tools: Tools) -> Generator[Cluster]:
-    """The API server of a running lab with JobSets that run. Their kind and all of them are gone afterwards.
+    """Yield the API server of a running lab with JobSets that run. Their kind and all of them are deleted afterwards.
 
-    Raises LabError when the controller does not become ready, or Kueue does not begin to look at them.
+    Raises LabError when the controller does not become ready, or Kueue does not start to manage them.
     """
     cluster = Cluster(home.kubeconfig)
     definitions = read_objects(*tools.assets(JOBSET, "crds"))
@@ -62,10 +62,10 @@ def job_sets(home: LabHome, tools: Tools) -> Generator[Cluster]:
 
 
 def _wait_for_kueue(home: LabHome) -> None:
-    """Returns once Kueue looks at JobSets. Until then it takes the Jobs of a set for ones by themselves.
+    """Return once Kueue manages JobSets. Until then it treats the Jobs of a set as separate ones.
 
-    Kueue looks for a kind that was not there when it started after one second, then after two, and so on up to two minutes (0.19.0,
-    pkg/controller/jobframework/setup.go), and says so in its log alone: a lab that has run for long takes as much.
+    Kueue checks for a kind that was missing at its start after one second, then after two, and so on up to two minutes (0.19.0,
+    pkg/controller/jobframework/setup.go). It reports the result only in its log. A lab that has run for long needs that time, too.
     """
     deadline = time.monotonic() + _KUEUE_SECONDS
     while not _is_looked_at(home.log("kueue").read_text(encoding="utf-8", errors="replace")):
@@ -76,13 +76,13 @@ def _wait_for_kueue(home: LabHome) -> None:
 
 
 def _is_looked_at(log: str) -> bool:
-    """Whether Kueue found the kind when it started, which it says nothing of, or has found it since."""
+    """Return whether Kueue found the kind when it started, which it does not log, or has found it since."""
     lines = [line for line in log.splitlines() if "jobset.x-k8s.io" in line]
     return not any("deferring setting up controller" in line for line in lines) or any("API now available" in line for line in lines)
 
 
 def controller(home: LabHome, tools: Tools, ports: dict[str, int]) -> Part:
-    """The controller outside a cluster, with the lab's certificates in the place of its own."""
+    """Return the controller outside a cluster, with the lab's certificates instead of its own."""
     settings, certificates = home.settings(JOBSET), home.settings(JOBSET) / "certificates"
     lab = ensure_certificates(home.certificates)
     return Part(
@@ -105,7 +105,7 @@ def controller(home: LabHome, tools: Tools, ports: dict[str, int]) -> Part:
 
 
 def _configuration(ports: dict[str, int], certificates: Path) -> dict[str, Any]:
-    """Its own defaults, but for addresses and certificates."""
+    """Return its own defaults, with other addresses and certificates."""
     return {
         "apiVersion": "config.jobset.x-k8s.io/v1alpha1",
         "kind": "Configuration",
@@ -122,7 +122,7 @@ def _without_status(definition: KubeObject) -> KubeObject:
 
 
 def _on_loopback(written: KubeObject, ports: dict[str, int], home: LabHome) -> KubeObject:
-    """The webhook configuration under its released name, reached by URL."""
+    """Return the webhook configuration under its released name, reached by URL."""
     authority = base64.b64encode(ensure_certificates(home.certificates).certificate("ca").read_bytes()).decode()
     webhooks = [
         {

@@ -1,4 +1,4 @@
-"""The API server's own record of when pods had their GPUs, kept by watching them: a deleted pod's would be gone. Not a test."""
+"""The API server's own record of the times at which pods had their GPUs. It watches them, as deleted pods would be missing. Not a test."""
 
 from __future__ import annotations
 
@@ -20,28 +20,31 @@ if TYPE_CHECKING:
 
 @dataclass
 class PodTimes:
-    """A pod with GPUs: whose it is, and from when until when it had them, in seconds since 1970 UTC; `end` None: it has them still."""
+    """A pod with GPUs."""
 
     name: str
     namespace: str
     team: str
     gpus: int
     start: float | None = None
+    """When it got them, in seconds since 1970 UTC."""
+
     end: float | None = None
+    """When it gave them back; None while it has them."""
 
     def gpu_seconds(self, until: float) -> float:
-        """What it had until then."""
+        """Return the GPU-seconds it had until then."""
         return 0.0 if self.start is None else self.gpus * max(0.0, min(self.end or until, until) - self.start)
 
 
 @dataclass
 class PodRecord:
-    """Pods by uid. `end` is when the last container ended, or when the pod was seen to be gone without that."""
+    """Pods by uid. `end` is when the last container ended, or else when the pod was seen to be gone."""
 
     pods: dict[str, PodTimes] = field(default_factory=dict[str, PodTimes])
 
     def look(self, found: list[KubeObject]) -> None:
-        """Learns from all pods there are now."""
+        """Record all current pods."""
         now = time.time()
         for pod in found:
             if gpus := _gpus(pod):
@@ -60,7 +63,7 @@ class PodRecord:
 
 @contextmanager
 def recorded_pods(cluster: Cluster, namespace: str = "default") -> Generator[PodRecord]:
-    """A record of all pods while the context lasts; at its end a pod is made in `namespace` for a moment, to wake the watch."""
+    """Yield a record of all pods. At the end a pod is created in `namespace` for a moment, to wake the watch."""
     record, over = PodRecord(), threading.Event()
 
     def look(pods: list[KubeObject]) -> bool:
@@ -73,14 +76,14 @@ def recorded_pods(cluster: Cluster, namespace: str = "default") -> Generator[Pod
         yield record
     finally:
         over.set()
-        # Any change of any pod ends the watch; this one nobody minds.
+        # Any change of any pod ends the watch; this pod affects nothing.
         waking = cluster.create(_waking(namespace))
         watching.join()
         cluster.delete(POD, waking["metadata"]["name"], namespace)
 
 
 def _waking(namespace: str) -> KubeObject:
-    """A pod that no node can take."""
+    """Return a pod that fits on no node."""
     container = {"name": "none", "image": "none:1"}
     spec = {"containers": [container], "nodeSelector": {"flexspot.test/nowhere": "true"}, "terminationGracePeriodSeconds": 0}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"generateName": "waking-", "namespace": namespace}, "spec": spec}

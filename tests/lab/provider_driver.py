@@ -25,18 +25,18 @@ if TYPE_CHECKING:
 _NO_PROXY = [("grpc.enable_http_proxy", 0)]
 
 PATIENCE_SECONDS = 2.0
-"""How long the provider waits for a missing namespace or kind here; 63 s in earnest."""
+"""Seconds that the provider waits for a missing namespace or kind in tests; normally 63 s."""
 
 
 def urn_of(each: KubeObject, name: str = "it") -> str:
-    """The URN of an object: `kubernetes:core/v1:ConfigMap`, or `kubernetes:batch/v1:Job`."""
+    """Return the URN of an object: `kubernetes:core/v1:ConfigMap`, or `kubernetes:batch/v1:Job`."""
     group = each["apiVersion"] if "/" in each["apiVersion"] else f"core/{each['apiVersion']}"
     return f"urn:pulumi:dev::trial::kubernetes:{group}:{each['kind']}::{name}"
 
 
 @dataclass(frozen=True)
-class Made:
-    """A resource as the engine's state has it."""
+class ResourceState:
+    """A resource in the engine's state."""
 
     urn: str
     identity: str
@@ -50,10 +50,10 @@ class Made:
 
 @dataclass
 class Refused:
-    """How a call failed: `text` for the person, `kept` and the `reasons` if the state keeps the object with them."""
+    """A failed call: `text` for the user, `kept` and the `reasons` if the state keeps the object with them."""
 
     text: str = ""
-    kept: Made | None = None
+    kept: ResourceState | None = None
     reasons: list[str] = field(default_factory=list)
 
 
@@ -72,70 +72,74 @@ class Driver:
         request: Any = provider_pb2.CheckRequest(urn=urn_of(each, name), olds=encode(olds or {}), news=encode(each), randomSeed=seed)
         return decode(self.stub.Check(request).inputs)
 
-    def create(self, each: KubeObject, *, preview: bool = False, timeout: float = 0) -> Made:
+    def create(self, each: KubeObject, *, preview: bool = False, timeout: float = 0) -> ResourceState:
         inputs = self.check(each)
         request: Any = provider_pb2.CreateRequest(urn=urn_of(each), properties=encode(inputs), preview=preview, timeout=timeout)
         answer = self.stub.Create(request)
-        return Made(urn_of(each), answer.id, inputs, decode(answer.properties))
+        return ResourceState(urn_of(each), answer.id, inputs, decode(answer.properties))
 
-    def diff(self, made: Made, each: KubeObject, *, ignored: Sequence[str] = ()) -> Any:
+    def diff(self, created: ResourceState, each: KubeObject, *, ignored: Sequence[str] = ()) -> Any:
         return self.stub.Diff(
             provider_pb2.DiffRequest(
-                id=made.identity,
-                urn=made.urn,
-                olds=encode(made.outputs),
-                old_inputs=encode(made.inputs),
-                news=encode(self.check(each, olds=made.inputs)),
+                id=created.identity,
+                urn=created.urn,
+                olds=encode(created.outputs),
+                old_inputs=encode(created.inputs),
+                news=encode(self.check(each, olds=created.inputs)),
                 ignoreChanges=ignored,
             )
         )
 
-    def changes(self, made: Made, each: KubeObject, *, ignored: Sequence[str] = ()) -> dict[str, str]:
-        """The differing properties and how they differ, such as {"spec.replicas": "UPDATE"}."""
+    def changes(self, created: ResourceState, each: KubeObject, *, ignored: Sequence[str] = ()) -> dict[str, str]:
+        """Return the differing properties and the kinds of difference, such as {"spec.replicas": "UPDATE"}."""
         kinds: Any = provider_pb2.PropertyDiff.Kind
-        found = self.diff(made, each, ignored=ignored).detailedDiff
+        found = self.diff(created, each, ignored=ignored).detailedDiff
         return {path: kinds.Name(found[path].kind) for path in found}
 
-    def update(self, made: Made, each: KubeObject, *, preview: bool = False, ignored: Sequence[str] = (), timeout: float = 0) -> Made:
-        inputs = self.check(each, olds=made.inputs)
+    def update(
+        self, created: ResourceState, each: KubeObject, *, preview: bool = False, ignored: Sequence[str] = (), timeout: float = 0
+    ) -> ResourceState:
+        inputs = self.check(each, olds=created.inputs)
         answer = self.stub.Update(
             provider_pb2.UpdateRequest(
-                id=made.identity,
-                urn=made.urn,
-                olds=encode(made.outputs),
-                old_inputs=encode(made.inputs),
+                id=created.identity,
+                urn=created.urn,
+                olds=encode(created.outputs),
+                old_inputs=encode(created.inputs),
                 news=encode(inputs),
                 preview=preview,
                 ignoreChanges=ignored,
                 timeout=timeout,
             )
         )
-        return replace(made, inputs=inputs, outputs=decode(answer.properties))
+        return replace(created, inputs=inputs, outputs=decode(answer.properties))
 
-    def read(self, made: Made) -> Made:
-        request: Any = provider_pb2.ReadRequest(id=made.identity, urn=made.urn, properties=encode(made.outputs), inputs=encode(made.inputs))
+    def read(self, created: ResourceState) -> ResourceState:
+        request: Any = provider_pb2.ReadRequest(
+            id=created.identity, urn=created.urn, properties=encode(created.outputs), inputs=encode(created.inputs)
+        )
         answer = self.stub.Read(request)
-        return Made(made.urn, answer.id, decode(answer.inputs), decode(answer.properties))
+        return ResourceState(created.urn, answer.id, decode(answer.inputs), decode(answer.properties))
 
-    def delete(self, made: Made, *, timeout: float = 0) -> None:
+    def delete(self, created: ResourceState, *, timeout: float = 0) -> None:
         self.stub.Delete(
             provider_pb2.DeleteRequest(
-                id=made.identity, urn=made.urn, properties=encode(made.outputs), old_inputs=encode(made.inputs), timeout=timeout
+                id=created.identity, urn=created.urn, properties=encode(created.outputs), old_inputs=encode(created.inputs), timeout=timeout
             )
         )
 
 
 @contextmanager
 def driving(kubeconfig: Path, patience_seconds: float = PATIENCE_SECONDS) -> Generator[Driver]:
-    """A provider for the lab, served as to the engine."""
+    """Yield a provider for the lab, served as for the engine."""
     with serve(KubernetesStandIn(kubeconfig, patience_seconds)) as port, connected(port) as driver:
         yield driver
 
 
 @contextmanager
 def connected(port: int) -> Generator[Driver]:
-    """A connection to a provider that is served; the engine has one for each provider of a program."""
-    # Channels to one address share a connection unless they are told otherwise.
+    """Yield a connection to a running provider. The engine has one for each provider of a program."""
+    # By default, channels to one address share a connection.
     own = [*_NO_PROXY, ("grpc.use_local_subchannel_pool", 1)]
     with grpc.insecure_channel(f"{HOST}:{port}", own) as channel:
         yield Driver(provider_pb2_grpc.ResourceProviderStub(channel))
@@ -143,7 +147,7 @@ def connected(port: int) -> Generator[Driver]:
 
 @contextmanager
 def refusal(urn: str = "", inputs: dict[str, Any] | None = None) -> Generator[Refused]:
-    """Catches the failure of the call within; fails the test when there is none."""
+    """Catch the failure of the call in the block. Fail the test if there is none."""
     found = Refused()
     with pytest.raises(grpc.RpcError) as caught:
         yield found
@@ -156,7 +160,7 @@ def refusal(urn: str = "", inputs: dict[str, Any] | None = None) -> Generator[Re
             status.details[0].Unpack(detail)
             known = decode(detail.inputs) if detail.inputs.fields else (inputs or {})
             found.reasons = list(detail.reasons)
-            found.kept = Made(urn, detail.id, known, decode(detail.properties))
+            found.kept = ResourceState(urn, detail.id, known, decode(detail.properties))
 
 
 def config_map(namespace: str, name: str = "settings", **data: str) -> KubeObject:
@@ -164,7 +168,7 @@ def config_map(namespace: str, name: str = "settings", **data: str) -> KubeObjec
 
 
 def deployment(namespace: str, node: str, name: str = "web", replicas: int = 1) -> KubeObject:
-    """A Deployment whose pods run on the fake node `node` alone."""
+    """Return a Deployment whose pods run only on the fake node `node`."""
     template = {"metadata": {"labels": {"app": name}}, "spec": pod_spec(node)}
     return {
         "apiVersion": "apps/v1",
@@ -177,7 +181,7 @@ def deployment(namespace: str, node: str, name: str = "web", replicas: int = 1) 
 def pod_spec(node: str) -> dict[str, Any]:
     return {
         "nodeSelector": {"flexspot.test/node": node},
-        # All taints, so also the one that a node has until the node controller has seen that it is ready.
+        # All taints, including the one that a node has until the node controller has seen that it is ready.
         "tolerations": [{"operator": "Exists"}],
         "containers": [{"name": "main", "image": "registry.k8s.io/pause:3.10"}],
     }
@@ -185,7 +189,7 @@ def pod_spec(node: str) -> dict[str, Any]:
 
 @contextmanager
 def fake_node(cluster: Cluster, name: str) -> Generator[str]:
-    """A node that runs pods at once, for those that ask for it and no others."""
+    """Create a node that runs pods at once, only for those that select it."""
     capacity = {"cpu": "8", "memory": "32Gi", "pods": "50"}
     cluster.apply(
         {
@@ -205,7 +209,7 @@ def fake_node(cluster: Cluster, name: str) -> Generator[str]:
 
 
 def definition_of(plural: str, group: str, schema: KubeObject) -> KubeObject:
-    """A kind in version v1 of its group."""
+    """Return the definition of a kind in version v1 of its group."""
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",

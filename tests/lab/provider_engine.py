@@ -1,4 +1,4 @@
-"""Programs run by the real Pulumi engine against providers of this process."""
+"""Programs run by the real Pulumi engine with providers of this process."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def stack_of(program: Callable[[], None], folder: Path, links: Path, **providers: StandIn) -> Generator[automation.Stack]:
-    """A stack of `program` with a state of its own in `folder`; `links` is the folder of the built tools."""
+    """Yield a stack of `program` with separate state in `folder`. `links` is the folder of the built tools."""
     (folder / "state").mkdir(parents=True, exist_ok=True)
     with ExitStack() as serving:
         attached = [f"{name}:{serving.enter_context(serve(provider))}" for name, provider in providers.items()]

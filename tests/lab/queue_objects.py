@@ -1,4 +1,4 @@
-"""The objects that a test's platform of queues is made of: what the program declares, fake nodes, and Jobs as users would write them."""
+"""The objects of a test's platform of queues: the program's objects, fake nodes, and Jobs as users would write them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 Register = Callable[[Callable[[], object]], Any]
 
-# What others name comes before them.
+# Referenced objects come before those that reference them.
 _ORDER = (
     "Namespace",
     "PriorityClass",
@@ -33,7 +33,7 @@ _ORDER = (
 
 
 def program_objects(plan: Plan, register: Register) -> list[KubeObject]:
-    """The Kubernetes objects that the program declares for a plan on any cloud, in the order in which they can be applied.
+    """Return the Kubernetes objects that the program declares for a plan on any cloud, in the order in which they can be applied.
 
     Without the admission policies, of which a cluster has one set: see `admission_objects`.
     """
@@ -42,7 +42,7 @@ def program_objects(plan: Plan, register: Register) -> list[KubeObject]:
 
 
 def admission_objects(plan: Plan, register: Register) -> list[KubeObject]:
-    """The admission policies that the program declares for a plan, and what belongs to them."""
+    """Return the admission policies that the program declares for a plan, and their related objects."""
     return _declared(lambda: declare_admission(plan, on_lab()), register)
 
 
@@ -56,7 +56,7 @@ def _declared(declare: Callable[[], object], register: Register) -> list[KubeObj
 
 
 def pool_node(pool: PoolPlan, name: str) -> KubeObject:
-    """A fake node of a pool, named `name` and something unique."""
+    """Return a fake node of a pool, named `name` with a unique suffix."""
     name = f"{name}-{uuid4().hex[:6]}"
     amounts = {"cpu": "96", "memory": "384Gi", "pods": "110", pool.resource: str(pool.gpus_per_node)}
     fake = {"kwok.x-k8s.io/node": "fake"}
@@ -80,9 +80,9 @@ def class_job(  # noqa: PLR0913 -- a Job is described by exactly these
     run_time: str = UNTIL_RELEASED,
     annotations: dict[str, str] | None = None,
 ) -> KubeObject:
-    """A Job of `pods` pods with `gpus` GPUs each, as a class's Jobs are: its route's priority, affinity and tolerations.
+    """Return a Job of `pods` pods with `gpus` GPUs each, like a class's Jobs: with its route's priority, affinity and tolerations.
 
-    Each pod runs for `run_time`, a Go duration, by default until it is let go.
+    Each pod runs for `run_time`, a Go duration, by default until it is released.
     """
     amounts = {"cpu": "1", "memory": "1Gi", GPU_RESOURCE: str(gpus)}
     container = {
@@ -117,7 +117,7 @@ def class_job(  # noqa: PLR0913 -- a Job is described by exactly these
 
 
 def renamed(settings: dict[str, Any], suffix: str) -> Any:
-    """The settings with the suffix at the name of every pool, team and cohort, wherever it stands."""
+    """Return the settings with the suffix at the name of every pool, team and cohort, wherever it is used."""
     named = [*settings["pools"], *settings["teams"], *settings.get("cohorts", [])]
     names = {each["name"] for each in named} | {settings["cohort"]}
 

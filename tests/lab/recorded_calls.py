@@ -1,4 +1,4 @@
-"""What the official Kubernetes provider was recorded to answer, and how an answer is compared with it.
+"""Recorded answers of the official Kubernetes provider, and their comparison with others.
 
 The files and the fields of a line are described in recordings/README.md.
 """
@@ -41,12 +41,12 @@ MESSAGES: dict[str, Messages] = {
     "Invoke": (provider_pb2.InvokeRequest, provider_pb2.InvokeResponse),
     "Cancel": (empty_pb2.Empty, empty_pb2.Empty),
 }
-"""The message of a call and of its answer."""
+"""Message types of each call and its answer."""
 
 
 @dataclass(frozen=True)
 class Line:
-    """One line: a call of the engine, or what was seen or done beside it (then `method` begins with @)."""
+    """One line: a call of the engine, or an observation or action next to it (then `method` begins with @)."""
 
     scenario: str
     step: str
@@ -80,7 +80,7 @@ class Line:
 
 
 def lines(scenario: str) -> Iterator[Line]:
-    """The lines of a scenario, in the order in which calls ended."""
+    """Yield the lines of a scenario, in the order in which calls ended."""
     with gzip.open(FOLDER / f"{scenario}.jsonl.gz", "rt", encoding="utf-8") as file:
         for text in file:
             line = json.loads(text)
@@ -97,44 +97,44 @@ def lines(scenario: str) -> Iterator[Line]:
 
 
 def message_of(method: str, request: dict[str, Any]) -> Any:
-    """The message of a call, from the line's request."""
+    """Return the message of a call, from the line's request."""
     return json_format.ParseDict(request, MESSAGES[method][0](), ignore_unknown_fields=True)
 
 
 def written(message: Any) -> dict[str, Any]:
-    """A message as the lines have it."""
+    """Return a message in the format of the lines."""
     return json_format.MessageToDict(message)
 
 
 def expected(line: Line) -> dict[str, Any]:
-    """The recorded answer, written as answers are (a whole number as 1.0, say)."""
+    """Return the recorded answer in the format of answers (for example, a whole number as 1.0)."""
     return written(json_format.ParseDict(line.response or {}, MESSAGES[line.method][1]()))
 
 
-# What is arbitrary, rule by rule. Each takes the place of a value by the name of what it is, so its presence is still compared.
+# Rules for arbitrary values. Each replaces a value by the name of its kind, so that its presence is still compared.
 
 _UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z")
 _COUNTERS = {"resourceVersion", "generation", "observedGeneration"}
 _ADDRESSES = {"clusterIP", "clusterIPs", "nodePort", "healthCheckNodePort"}
 CONTROLLERS = {"karpenter", "kueue", "kube-controller-manager", "kube-scheduler", "kwok", "validatingadmissionpolicy-status"}
-"""The field managers of what runs in the cluster."""
+"""Field managers of the programs in the cluster."""
 
 _CONTROLLERS_ANNOTATIONS = ("karpenter.sh/nodepool-hash", "deployment.kubernetes.io/revision")
 
 
-def without_the_arbitrary(value: Any, key: str = "", *, keeps_status: bool = False) -> Any:
-    """An answer without what differs from run to run, and without what controllers do in their own time."""
+def without_arbitrary_values(value: Any, key: str = "", *, keeps_status: bool = False) -> Any:
+    """Return an answer without values that differ between runs, and without what controllers write at any time."""
     if is_object(value):
         return {
-            name: without_the_arbitrary(each, name, keeps_status=keeps_status)
+            name: without_arbitrary_values(each, name, keeps_status=keeps_status)
             for name, each in value.items()
-            if (keeps_status and name == "status") or not _is_a_controllers(name, each, value)
+            if (keeps_status and name == "status") or not _is_of_a_controller(name, each, value)
         }
     if key in _ADDRESSES and value not in ("None", ["None"]):
         return "<address>"
     if is_list(value):
-        found = [without_the_arbitrary(each) for each in value]
+        found = [without_arbitrary_values(each) for each in value]
         if key == "managedFields":
             kept = [each for each in found if each["manager"] not in CONTROLLERS and each.get("subresource") != "status"]
             return sorted(kept, key=lambda each: (each["manager"], each["operation"], each.get("subresource", "")))
@@ -145,9 +145,9 @@ def without_the_arbitrary(value: Any, key: str = "", *, keeps_status: bool = Fal
     return _TIME.sub("<time>", _UID.sub("<uid>", value)) if isinstance(value, str) else value
 
 
-def _is_a_controllers(name: str, value: Any, holder: dict[str, Any]) -> bool:
+def _is_of_a_controller(name: str, value: Any, holder: dict[str, Any]) -> bool:
     if name == "status":
-        # Written by a controller some time after the object; whether it was there in time is what differs.
+        # Written by a controller some time after the object; whether it was in time differs.
         return "metadata" in holder
     if name == "annotations" and is_object(value):
         return bool(value) and all(each.startswith(_CONTROLLERS_ANNOTATIONS) for each in value)
@@ -155,7 +155,7 @@ def _is_a_controllers(name: str, value: Any, holder: dict[str, Any]) -> bool:
 
 
 def differences(recorded: Any, answered: Any, path: str = "") -> Iterator[str]:
-    """Where an answer differs, as `PATH: RECORDED -> ANSWERED`."""
+    """Yield the differences of an answer, as `PATH: RECORDED -> ANSWERED`."""
     if is_object(recorded) and is_object(answered):
         for key in sorted({*recorded, *answered}):
             yield from differences(recorded.get(key, "<nothing>"), answered.get(key, "<nothing>"), f"{path}.{key}")

@@ -1,4 +1,4 @@
-"""One scenario of the recordings, played against the stand-in on a control plane: what was asked, and where the answers differ."""
+"""One scenario of the recordings, played against the stand-in on a control plane: the calls, and the differences of the answers."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 import grpc
 from pulumi.runtime.proto import provider_pb2, status_pb2
-from recorded_calls import Line, differences, expected, message_of, without_the_arbitrary, written
+from recorded_calls import Line, differences, expected, message_of, without_arbitrary_values, written
 
 from flexspot.lab.providers.values import is_list, is_object
 
 if TYPE_CHECKING:
-    from recorded_ground import Ground
+    from recorded_cluster import RecordedCluster
 
     from flexspot.lab.cluster import KubeObject
 
 _WAITED_MILLISECONDS = 60_000
-"""So long waited the one call to which something was done by hand."""
+"""A call that took longer than this was interrupted by an action by hand. There is one."""
 
 
 _CREATE_CONFIG_MAP = "create configmap rec-cm -n rec-a --from-literal=a=hand"
@@ -30,16 +30,16 @@ BY_HAND: dict[tuple[str, str], tuple[str, ...]] = {
     ("06-interrupted", "upsert-killed-up"): ("delete nodepool rec-pool",),
     ("07-existing-objects", "force-provider-up"): ("create namespace rec-a", "label namespace rec-a rec=rec", _CREATE_CONFIG_MAP),
 }
-"""What was done by hand before a step without a line that says so; the managed fields in the answers show it."""
+"""Actions by hand before a step that have no line. The managed fields in the answers show them."""
 
 
 class Replay:
-    """One scenario under way: what was asked and answered so far."""
+    """One scenario in progress: the calls and answers so far."""
 
-    def __init__(self, found: list[Line], stub: Any, ground: Ground, kubeconfig: str) -> None:
+    def __init__(self, found: list[Line], stub: Any, recorded_cluster: RecordedCluster, kubeconfig: str) -> None:
         self._lines = found
         self._stub = stub
-        self._ground = ground
+        self._cluster = recorded_cluster
         self._names: dict[str, str] = {"<kubeconfig>": kubeconfig}
         self._failures: dict[str, Any] = {}
         self._objects = _objects_in(found)
@@ -47,14 +47,14 @@ class Replay:
         self.found: list[str] = []
 
     def play(self) -> None:
-        """Every line in its order."""
+        """Play every line in its order."""
         meanwhile = [each for each in self._lines if each.method == "@kubectl" and "comment" in (each.response or {})]
         step = ""
         for position, each in enumerate(self._lines):
             if each.step != step:
                 step = each.step
                 for command in BY_HAND.get((each.scenario, step), ()):
-                    assert self._ground.kubectl(*command.split()).returncode == 0, command
+                    assert self._cluster.kubectl(*command.split()).returncode == 0, command
             if each in meanwhile:
                 # Done by hand while a call waited, and so with that call.
                 self.compared[each.method] += 1
@@ -81,7 +81,7 @@ class Replay:
         self._compare(each, recorded, json.loads(self._as_recorded(json.dumps(ours))))
 
     def _interrupt(self, each: Line, later: list[Line]) -> None:
-        """A call whose answer never came: done if what came later shows that it was."""
+        """Handle a call whose answer never came: it took effect if later lines show that."""
         self.compared["unanswered"] += 1
         again = next((line for line in later if (line.urn, line.method) == (each.urn, "Create") and not line.unanswered), None)
         if each.method != "Create" or again is None:
@@ -97,21 +97,21 @@ class Replay:
             self._names[theirs.pop()] = answer["properties"]["__fieldManager"]
 
     def _note(self, each: Line) -> None:
-        """Remembers what objects a call made or changed, so that they are never taken for ones that the recording left out."""
+        """Remember the objects that a call created or changed, so that they do not count as missing in the recording."""
         if each.method in {"Create", "Update", "Delete", "Read"} and not each.is_preview:
             for name in ("properties", "olds"):
                 about = self._about(each.request.get(name) or {})
                 if "name" in about.get("metadata", {}):
-                    self._ground.note(about)
+                    self._cluster.note(about)
 
     def _compare(self, each: Line, recorded: Any, ours: Any) -> None:
         keeps_status = each.method == "Create" and each.is_preview
         self.compared[each.method.partition(" ")[0]] += 1
-        one, other = (without_the_arbitrary(value, keeps_status=keeps_status) for value in (recorded, ours))
+        one, other = (without_arbitrary_values(value, keeps_status=keeps_status) for value in (recorded, ours))
         self.found += [f"{each.where} {difference}" for difference in differences(one, other)]
 
     def _asked(self, each: Line, meanwhile: list[Line]) -> tuple[Any, str, Any]:
-        """The answer, or how it failed, with what the engine is to keep of the object."""
+        """Return the answer, or the error, with the part of the object that the engine keeps."""
         request = message_of(each.method, json.loads(self._as_ours(json.dumps(each.request))))
         call = getattr(self._stub, each.method)
         helping = threading.Timer(1, lambda: [self._by_hand(one) for one in meanwhile])
@@ -125,7 +125,7 @@ class Replay:
             return {}, prefix + error.details(), _details(error)
 
     def _presuppose(self, each: Line) -> None:
-        """Makes what the call needs and what no recorded call has made."""
+        """Create what the call requires and no recorded call has created."""
         if each.method not in {"Create", "Read", "Update", "Delete"} or each.unanswered:
             return
         properties: dict[str, Any] = each.request.get("properties") or {}
@@ -135,37 +135,37 @@ class Replay:
             if namespace and not each.is_preview and f'namespaces "{namespace}" not found' not in each.error:
                 self._presuppose_namespace(namespace)
             if "name" in properties.get("metadata", {}) and not each.is_preview and not each.error:
-                # A deletion that does not wait (pulumi.com/skipAwait) was over by then, when the calls were recorded.
-                self._ground.see_ended(self._about(properties))
+                # A deletion that does not wait (pulumi.com/skipAwait) had ended by then, when the calls were recorded.
+                self._cluster.wait_until_gone(self._about(properties))
             return
         known = next((about for about in (olds, properties) if "metadata" in about), None)
         about = self._about(known or (each.response or {}).get("properties", {}))
         is_gone = "not found" in each.error or (each.method == "Read" and not each.response)
         if "metadata" in about and not is_gone:
-            self._make_if_left_out(about)
+            self._create_if_omitted(about)
 
     def _about(self, recorded: dict[str, Any]) -> KubeObject:
-        """An object of a request under our names, without the signs of secrets."""
+        """Return an object of a request with our names and without the signs of secrets."""
         found: KubeObject = json.loads(self._as_ours(json.dumps(_plain(recorded))))
         return found
 
     def _presuppose_named(self, kind: str, namespace: str, name: str) -> None:
-        """Makes an object that a person or a look at the cluster presupposes, as it was first seen in the recording."""
+        """Create an object that an action by hand or an observation of the cluster requires, as it was first seen in the recording."""
         if about := self._objects.get((kind, namespace, name)):
-            self._make_if_left_out(self._about(about))
+            self._create_if_omitted(self._about(about))
 
-    def _make_if_left_out(self, about: KubeObject) -> None:
-        if self._ground.is_new(about) and not self._ground.exists(about):
+    def _create_if_omitted(self, about: KubeObject) -> None:
+        if self._cluster.is_new(about) and not self._cluster.exists(about):
             if namespace := _namespace(about):
                 self._presuppose_namespace(namespace)
-            self._ground.make(about)
+            self._cluster.make(about)
 
     def _presuppose_namespace(self, name: str) -> None:
         self._presuppose_named("namespace", "", name)
-        self._ground.make_namespace(name)
+        self._cluster.make_namespace(name)
 
     def _learn(self, each: Line, answer: Any, error: str) -> None:
-        """Notes which of our names stands for which recorded one: field managers and generated names are drawn anew."""
+        """Record which of our names corresponds to which recorded one: field managers and generated names are random."""
         recorded = each.response or {}
         pairs: list[tuple[Any, Any]] = []
         if each.method == "Check":
@@ -194,24 +194,24 @@ class Replay:
         namespace = words[words.index("-n") + 1] if "-n" in words else ""
         if done.get("rc") == 0 and words[0] in {"delete", "label", "patch"}:
             self._presuppose_named(words[1], namespace, words[2])
-        answer = self._ground.kubectl(*(self._as_ours(word) for word in words), stdin=stdin)
+        answer = self._cluster.kubectl(*(self._as_ours(word) for word in words), stdin=stdin)
         if words[0] == "delete":
-            self._ground.forget(words[1], namespace, words[2])
+            self._cluster.forget(words[1], namespace, words[2])
         if "rc" in done and answer.returncode != done["rc"]:
             self.found.append(f"{each.where} {' '.join(done['kubectl'])}: {done['rc']} -> {answer.returncode} {answer.stderr}")
 
     def _look(self, each: Line) -> None:
-        """Compares an object on the cluster with the recorded one; before the first call, makes it: then it was made by hand."""
+        """Compare an object on the cluster with the recorded one. Before the first call, create it: it was created by hand."""
         recorded: dict[str, Any] = each.response or {}
         kind, namespace, name = self._as_ours(recorded["cluster"]).split("/", 2)
         if recorded["exists"]:
             if self.compared.keys() <= {each.method}:
-                # Before the first call: made by hand.
-                self._ground.make(
+                # Before the first call: created by hand.
+                self._cluster.make(
                     {**recorded["object"], "metadata": {**recorded["object"]["metadata"], "managedFields": recorded["managedFields"]}}
                 )
             self._presuppose_named(kind, namespace, name)
-        live = self._ground.get(kind, namespace, name)
+        live = self._cluster.get(kind, namespace, name)
         ours: dict[str, Any] = {"cluster": recorded["cluster"], "exists": live is not None}
         if live:
             entries = live["metadata"].pop("managedFields", [])
@@ -225,7 +225,7 @@ class Replay:
         recorded: dict[str, Any] = (each.response or {})["state"]
         failure = self._failures.get(recorded["urn"])
         if "initErrors" not in recorded:
-            # A replacement that is pending is the engine's note.
+            # A pending replacement is the engine's record.
             self.compared[each.method] += 1
             return
         ours: dict[str, Any] = {"urn": recorded["urn"]}
@@ -266,7 +266,7 @@ def _details(error: Any) -> Any:
 
 
 def _objects_in(found: list[Line]) -> dict[tuple[str, str, str], dict[str, Any]]:
-    """The objects in a scenario's states by kind as a person writes it, namespace and name; each as it was seen first."""
+    """Return the objects in a scenario's states by kind as users write it, namespace and name; each as it was seen first."""
     objects: dict[tuple[str, str, str], dict[str, Any]] = {}
     for each in found:
         holders: list[dict[str, Any]] = [each.request.get("olds", {}), each.request.get("properties", {})]

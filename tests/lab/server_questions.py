@@ -1,4 +1,4 @@
-"""Questions to an API server about kinds that a definition brings: whether it takes what a component renders."""
+"""Requests to an API server with additional definitions: whether it accepts a component's objects."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DEFINITION = "apiextensions.k8s.io/v1/CustomResourceDefinition"
 
 @contextmanager
 def serving(cluster: Cluster, definition: KubeObject) -> Generator[Cluster]:
-    """The API server with a definition, which is gone afterwards, its objects with it."""
+    """Yield the API server with a definition. It is deleted afterwards with its objects."""
     name: str = definition["metadata"]["name"]
     cluster.apply(definition)
     wait_until_established(cluster, [name])
@@ -32,7 +32,7 @@ def serving(cluster: Cluster, definition: KubeObject) -> Generator[Cluster]:
 
 
 def integers(value: Any) -> Any:
-    """The mocks hand over every number as a float."""
+    """Convert whole floats to integers: the mocks return every number as a float."""
     if isinstance(value, dict):
         return {key: integers(each) for key, each in value.items()}
     if isinstance(value, list):
@@ -41,7 +41,7 @@ def integers(value: Any) -> Any:
 
 
 def changed(each: KubeObject, where: str, **changes: Any) -> KubeObject:
-    """A copy with changes at a path such as `blockDeviceMappings.0.ebs` of its spec; None takes a field away."""
+    """Return a copy with changes at a path such as `blockDeviceMappings.0.ebs` of its spec; None removes a field."""
     copied = copy.deepcopy(each)
     found: Any = copied["spec"]
     for part in filter(None, where.split(".")):

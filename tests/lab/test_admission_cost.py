@@ -1,4 +1,4 @@
-"""What the API server lets CEL cost is enough for the largest objects: it judges them, where it would pass over a rule that costs more."""
+"""The API server's cost limit of CEL is enough for the largest objects: it judges them. It would ignore a rule that costs more."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import copy
 from typing import TYPE_CHECKING
 
 import pytest
-from admission_ground import Asked, holding_those_of, passed_over
+from admission_fixtures import DryRunCluster, ignored_errors, with_policies_of
 from admission_parity import told_by_rules
 from kubernetes.client.exceptions import ApiException
 from program_declarations import as_shipped
-from tenancy_ground import SAFE_CONTAINER, SAFE_POD
+from tenancy_fixtures import SAFE_CONTAINER, SAFE_POD
 
 from flexspot.capacity.catalog.node_labels import GPU_RESOURCE
 
@@ -25,16 +25,16 @@ TEAM = "team-alpha"
 CHECKPOINT = "checkpoint-on-ephemeral-volume"
 
 CONTAINERS, VARIABLES, MOUNTS = 20, 100, 60
-"""Of a pod, of a container and of a container: the most that somebody sensible might send."""
+"""Numbers per pod, per container and per container: the largest sensible object."""
 
 
 def saving_pod(*, nested: bool) -> KubeObject:
-    """A pod in which each variable of each container says that checkpoints are written to a mount, all of which outlive it.
+    """Return a pod in which each variable of each container says that checkpoints are written to a mount. All mounts outlive it.
 
-    The mounts are beside one another, or each is below the one before.
+    The mounts are side by side, or each is below the one before.
     """
     paths = ["/data" + "/part" * (number if nested else 1) + f"-{number}" * (not nested) for number in range(MOUNTS)]
-    # A place that the last mount decides: all others are looked at before.
+    # A path that the last mount decides: all others are checked before.
     places = [f"{paths[-1 - number % 5]}/run-{number}" for number in range(VARIABLES)]
     each = {
         "image": "registry.example.com/team/trainer:1.2",
@@ -55,7 +55,7 @@ def saving_pod(*, nested: bool) -> KubeObject:
 
 
 def losing_pod(*, nested: bool) -> KubeObject:
-    """The same, but the last variable of the last container names the last mount, which ends with the pod."""
+    """Return the same, but the last variable of the last container names the last mount, which ends with the pod."""
     pod = saving_pod(nested=nested)
     pod["volumes"][-1] = {"name": f"volume-{MOUNTS - 1}", "emptyDir": {}}
     kept, lost = (mount["mountPath"] for mount in pod["containers"][0]["volumeMounts"][-2:])
@@ -76,31 +76,31 @@ def job(pod: KubeObject) -> KubeObject:
 
 
 @pytest.fixture
-def asked(cluster: Cluster) -> Iterator[Asked]:
-    """The shipped local stack's policies, those that guard a guarantee included."""
-    with holding_those_of(as_shipped("local"), cluster, TEAM, guards=True) as found:
-        # Or no error of a policy would ever be seen: what fails by itself is passed over without a word.
+def server(cluster: Cluster) -> Iterator[DryRunCluster]:
+    """Yield the shipped local stack's policies, including those that protect a guarantee."""
+    with with_policies_of(as_shipped("local"), cluster, TEAM, guards=True) as found:
+        # Otherwise no error of a policy would be visible: policies with errors are ignored silently.
         assert "apiserver_validating_admission_policy_check_total{" in found.metrics()
         yield found
 
 
-def test_the_largest_jobs_are_judged_when_they_come_and_when_they_change(asked: Asked) -> None:
-    before = passed_over(asked)
+def test_the_largest_jobs_are_judged_on_creation_and_on_update(server: DryRunCluster) -> None:
+    before = ignored_errors(server)
 
     for nested in (False, True):
-        taken = asked.ask(job(saving_pod(nested=nested)))
+        taken = server.ask(job(saving_pod(nested=nested)))
         assert taken.taken is not None, taken.refusal
         assert CHECKPOINT not in taken.warned
 
         lost = job(losing_pod(nested=nested))
         [said] = told_by_rules(lost, [])[CHECKPOINT]
-        assert asked.ask(lost).denied == {CHECKPOINT: said}
+        assert server.ask(lost).denied == {CHECKPOINT: said}
 
-    # What changes is judged like what comes: both objects are looked at then.
-    large = asked.create(job(saving_pod(nested=False)))
+    # Updates are judged like creations, with both objects checked.
+    large = server.create(job(saving_pod(nested=False)))
     with pytest.raises(ApiException) as refused:
-        asked.patch("batch/v1/Job", large["metadata"]["name"], {"spec": {"activeDeadlineSeconds": 10**9}}, TEAM)
+        server.patch("batch/v1/Job", large["metadata"]["name"], {"spec": {"activeDeadlineSeconds": 10**9}}, TEAM)
     assert "never-ends" in str(refused.value.body)
-    asked.patch("batch/v1/Job", large["metadata"]["name"], {"spec": {"activeDeadlineSeconds": 1800}}, TEAM)
-    asked.delete("batch/v1/Job", large["metadata"]["name"], TEAM)
-    assert passed_over(asked) == before
+    server.patch("batch/v1/Job", large["metadata"]["name"], {"spec": {"activeDeadlineSeconds": 1800}}, TEAM)
+    server.delete("batch/v1/Job", large["metadata"]["name"], TEAM)
+    assert ignored_errors(server) == before

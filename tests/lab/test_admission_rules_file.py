@@ -1,4 +1,4 @@
-"""One file of an organisation's rules, and one verdict: of lint, of the policy pack, and of a real API server that holds the policies."""
+"""One file of an organisation's rules, and one verdict: of lint, of the policy pack, and of a real API server with the policies."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
-from admission_ground import Asked, holding_those_of
+from admission_fixtures import DryRunCluster, with_policies_of
 from policy_server import PolicyServer
 from program_declarations import declared, shipped
 
@@ -27,7 +27,7 @@ IMAGE, QUOTA, RANGE, MAXIMUM = "image-not-pinned", "quota-key-never-enforced", "
 IDLE = "gpu-container-without-limit"
 RULES: dict[str, Any] = {
     IMAGE: {"level": "mandatory", "locked": True, "moving-tags": ["blue"]},
-    # What tells that the policies are held is a wrong quota: its level stays.
+    # A wrong quota shows that the policies apply: its level does not change.
     RANGE: "advisory",
     IDLE: "disabled",
     MAXIMUM: {"most-gpus": 4},
@@ -36,7 +36,7 @@ RULES: dict[str, Any] = {
 
 
 def job(image: str, gpus: int = 1, annotations: dict[str, str] | None = None) -> KubeObject:
-    """A Job with GPUs, or one that waits on a GPU node for none."""
+    """Return a Job with GPUs, or one that waits on a GPU node and needs none."""
     container: dict[str, Any] = {"name": "work", "image": image, "resources": {"limits": {GPU_RESOURCE: str(gpus)}}}
     metadata = {"name": "job", "namespace": TEAM, "labels": {"kueue.x-k8s.io/queue-name": "default"}}
     if not gpus:
@@ -58,7 +58,7 @@ def limits(kind: str, name: str, spec: dict[str, Any]) -> KubeObject:
 ACCEPTED = {f"flexspot.dev/ignore-{IMAGE}": "we know"}
 UNCOUNTED = {"hard": {f"limits.{GPU_RESOURCE}": "1"}}
 CASES: dict[str, tuple[KubeObject, dict[str, str], dict[str, str]]] = {
-    # The object; what is said of it as shipped and by RULES: the rule, and whether it refuses or advises.
+    # The object; the findings about it as shipped and with RULES: the rule, and whether it refuses or advises.
     "a level is raised": (job("work:blue"), {}, {IMAGE: "mandatory"}),
     "a tag that moves no more": (job("work:latest"), {IMAGE: "advisory"}, {}),
     "without a tag": (job("work"), {IMAGE: "advisory"}, {IMAGE: "mandatory"}),
@@ -85,26 +85,26 @@ def rules_file(tmp_path: Path) -> Path:
     return file
 
 
-def by_cluster(asked: Asked, each: KubeObject) -> dict[str, str]:
-    answer = asked.ask(each)
+def by_cluster(server: DryRunCluster, each: KubeObject) -> dict[str, str]:
+    answer = server.ask(each)
     assert answer.taken or answer.denied, answer.refusal
     return {**dict.fromkeys(answer.warned, "advisory"), **dict.fromkeys(answer.denied, "mandatory")}
 
 
 @pytest.mark.lab
 @pytest.mark.nightly(
-    held_by="test_lint_and_the_policy_pack_say_the_same_by_the_same_file, "
+    held_by="test_lint_and_the_policy_pack_agree_on_the_same_file, "
     "test_a_rule_refuses_or_warns_by_its_level_and_a_disabled_rule_is_absent, "
     "test_suppressions_in_settings_cover_the_same_objects_as_in_lint"
 )
-def test_a_raised_level_a_lock_a_parameter_and_what_is_accepted_count_in_the_cluster(cluster: Cluster, rules_file: Path) -> None:
+def test_levels_locks_parameters_and_suppressions_apply_in_the_cluster(cluster: Cluster, rules_file: Path) -> None:
     for admission, place in (({}, 1), ({"rules_file": str(rules_file)}, 2)):
-        with holding_those_of(declared("local", shipped("local", admission=admission)), cluster, TEAM, guards=False) as asked:
+        with with_policies_of(declared("local", shipped("local", admission=admission)), cluster, TEAM, guards=False) as server:
             for name, case in CASES.items():
-                assert by_cluster(asked, case[0]) == case[place], (name, admission)
+                assert by_cluster(server, case[0]) == case[place], (name, admission)
 
 
-def test_lint_and_the_policy_pack_say_the_same_by_the_same_file(rules_file: Path, tmp_path: Path) -> None:
+def test_lint_and_the_policy_pack_agree_on_the_same_file(rules_file: Path, tmp_path: Path) -> None:
     stack = tmp_path / "Pulumi.mine.yaml"
     stack.write_text(yaml.safe_dump({"config": {"flexspot:platform": shipped("local", admission={"rules_file": rules_file.name})}}))
     written = pack_configuration(stack, tmp_path)
@@ -120,7 +120,7 @@ def test_lint_and_the_policy_pack_say_the_same_by_the_same_file(rules_file: Path
         found = [placed.finding.rule for placed in lint([str(manifest)], configuration).open]
         by_lint = {rule: str(configuration.level(rule)) for rule in found if rule in TRIED}
         kind = f"kubernetes:{each['apiVersion']}:{each['kind']}"
-        # By itself, and among all that a stack has.
+        # Alone, and among all resources of a stack.
         said = [*server.analyze(kind, "own", each), *((level, text) for level, _, text in server.analyze_stack([(kind, "own", each)]))]
         by_pack = {text.split(":")[0]: level for level, text in said if text.split(":")[0] in TRIED and "suppressed (" not in text}
 

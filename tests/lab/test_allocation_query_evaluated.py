@@ -1,4 +1,4 @@
-"""The question after allocations, evaluated by Prometheus' own engine: two containers are summed, and whoever tells twice counts once."""
+"""The query for allocations, evaluated by Prometheus' own engine: two containers are summed, and duplicate exporters count once."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def promtool(tools: Tools) -> Path:
 
 
 def requests(labels: str, scraped: str, container: str) -> list[str]:
-    """A pod of two containers, with 2 and 1 GPUs, as one scrape of one exporter shows it."""
+    """Return the series of a pod with two containers, with 2 and 1 GPUs, in one scrape of one exporter."""
     gpus = 'resource="nvidia_com_gpu"'
     return [
         *(
@@ -62,7 +62,7 @@ SCRAPES = {
 
 
 @pytest.mark.parametrize("scrape", SCRAPES)
-def test_gpus_of_a_pod_are_as_many_however_often_they_are_scraped(scrape: str, promtool: Path, tmp_path: Path) -> None:
+def test_gpus_of_a_pod_count_once_however_often_they_are_scraped(scrape: str, promtool: Path, tmp_path: Path) -> None:
     [expression] = [each.expression for each in queries() if each.question is Question.ALLOCATIONS]
     series = [line.rpartition(" ") for line in SCRAPES[scrape]]
     labels = ASIDE if "aside" in scrape else POD
@@ -85,6 +85,6 @@ def test_gpus_of_a_pod_are_as_many_however_often_they_are_scraped(scrape: str, p
     path = tmp_path / "allocations.yaml"
     path.write_text(yaml.safe_dump(document))
 
-    told = subprocess.run([promtool, "test", "rules", str(path)], capture_output=True, text=True, check=False)
+    checked = subprocess.run([promtool, "test", "rules", str(path)], capture_output=True, text=True, check=False)
 
-    assert told.returncode == 0, told.stdout + told.stderr
+    assert checked.returncode == 0, checked.stdout + checked.stderr

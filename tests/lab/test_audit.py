@@ -1,4 +1,4 @@
-"""`flexspot audit` on a real API server: a planted defect of each kind of object beside what is right, and a user who may not list all."""
+"""`flexspot audit` on a real API server: a planted defect of each kind of object next to correct ones, and a user with limited rights."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ SPOT = {"key": "flexspot.dev/capacity-type", "operator": "Equal", "value": "spot
 LABELS = {"flexspot.dev/owner": "research"}
 
 
-def made(version: str, kind: str, name: str, spec: dict[str, Any] | None = None, *, space: str = "", **metadata: Any) -> KubeObject:
-    told = {"name": name, "labels": LABELS, **({"namespace": space} if space else {}), **metadata}
-    return {"apiVersion": version, "kind": kind, "metadata": told, **({} if spec is None else {"spec": spec})}
+def kube_object(version: str, kind: str, name: str, spec: dict[str, Any] | None = None, *, space: str = "", **metadata: Any) -> KubeObject:
+    named = {"name": name, "labels": LABELS, **({"namespace": space} if space else {}), **metadata}
+    return {"apiVersion": version, "kind": kind, "metadata": named, **({} if spec is None else {"spec": spec})}
 
 
 def node_pool(name: str, *, taints: Any = (TAINT, SPOT_TAINT), limits: Any = None, node_class: str = "workloads") -> KubeObject:
@@ -52,23 +52,25 @@ def node_pool(name: str, *, taints: Any = (TAINT, SPOT_TAINT), limits: Any = Non
     ]
     reference = {"group": "karpenter.kwok.sh", "kind": "KWOKNodeClass", "name": node_class}
     template = {"spec": {"nodeClassRef": reference, "requirements": requirements, "taints": list(taints)}}
-    return made("karpenter.sh/v1", "NodePool", name, {"template": template, "limits": {"nvidia.com/gpu": 8} if limits is None else limits})
+    return kube_object(
+        "karpenter.sh/v1", "NodePool", name, {"template": template, "limits": {"nvidia.com/gpu": 8} if limits is None else limits}
+    )
 
 
 def cluster_queue(name: str, flavor: str, **spec: Any) -> KubeObject:
     covered = ["cpu", "memory", "nvidia.com/gpu"]
     resources = [{"name": each, "nominalQuota": 4} for each in covered]
     group = {"coveredResources": covered, "flavors": [{"name": flavor, "resources": resources}]}
-    return made(KUEUE, "ClusterQueue", name, {**spec, "resourceGroups": [group]})
+    return kube_object(KUEUE, "ClusterQueue", name, {**spec, "resourceGroups": [group]})
 
 
 def flavor(name: str, labels: dict[str, str]) -> KubeObject:
     tolerations = [{"key": TAINT["key"], "operator": "Exists", "effect": "NoSchedule"}, SPOT]
-    return made(KUEUE, "ResourceFlavor", name, {"nodeLabels": labels, "tolerations": tolerations})
+    return kube_object(KUEUE, "ResourceFlavor", name, {"nodeLabels": labels, "tolerations": tolerations})
 
 
 def local_queue(name: str, leads_to: str) -> KubeObject:
-    return made(KUEUE, "LocalQueue", name, {"clusterQueue": leads_to}, space=SPACE)
+    return kube_object(KUEUE, "LocalQueue", name, {"clusterQueue": leads_to}, space=SPACE)
 
 
 def pod_spec(limits: dict[str, str], **more: Any) -> dict[str, Any]:
@@ -85,17 +87,17 @@ def job(name: str, queue: str = "gpus") -> KubeObject:
     ignored = [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]}]
     template = {"spec": {**pod_spec(GPUS), "terminationGracePeriodSeconds": 60}}
     spec = {"suspend": True, "backoffLimit": 3, "podFailurePolicy": {"rules": ignored}, "template": template}
-    return made("batch/v1", "Job", name, spec, space=SPACE, labels=labels)
+    return kube_object("batch/v1", "Job", name, spec, space=SPACE, labels=labels)
 
 
 RIGHT: list[KubeObject] = [
-    made("karpenter.kwok.sh/v1alpha1", "KWOKNodeClass", "workloads"),
+    kube_object("karpenter.kwok.sh/v1alpha1", "KWOKNodeClass", "workloads"),
     node_pool("right"),
     flavor("right", {"karpenter.sh/nodepool": "right"}),
     cluster_queue("right", "right", namespaceSelector={}),
     local_queue("gpus", "right"),
     job("right"),
-    made("v1", "ResourceQuota", "right", {"hard": {"requests.nvidia.com/gpu": "8"}}, space=SPACE),
+    kube_object("v1", "ResourceQuota", "right", {"hard": {"requests.nvidia.com/gpu": "8"}}, space=SPACE),
 ]
 
 PLANTED: dict[str, KubeObject] = {
@@ -106,7 +108,7 @@ PLANTED: dict[str, KubeObject] = {
     "work-in-missing-queue": job("lost", "nowhere-at-all"),
     "job-without-queue": job("past", ""),
 }
-"""By rule the object that breaks it."""
+"""By rule, the object that violates it."""
 
 WASTED = ("idle-gpu-nodes", "untainted-gpu-nodes", "on-demand-where-spot-would-do")
 
@@ -124,7 +126,7 @@ def node(name: str, group: str, taints: list[dict[str, str]]) -> KubeObject:
 @pytest.fixture(scope="module")
 def planted(stack_lab: LabControlPlane) -> Iterator[Cluster]:
     cluster = Cluster(stack_lab.home.kubeconfig)
-    cluster.apply(made("v1", "Namespace", SPACE))
+    cluster.apply(kube_object("v1", "Namespace", SPACE))
     cluster.wait_for("v1/ServiceAccount", bool, f"the service account of {SPACE}", namespace=SPACE)
     cluster.apply(*RIGHT, *PLANTED.values())
     for name, group, taints in (("idle", "idle", [TAINT]), ("bare", "bare", []), ("dear", "dear", [TAINT])):
@@ -133,7 +135,7 @@ def planted(stack_lab: LabControlPlane) -> Iterator[Cluster]:
     tolerations = [{"key": "nvidia.com/gpu", "operator": "Exists"}, {"key": "node.kubernetes.io/not-ready", "operator": "Exists"}, SPOT]
     for name in ("bare", "dear"):
         spec = pod_spec(GPUS, nodeName=name, tolerations=tolerations if name == "dear" else tolerations[:2])
-        cluster.apply(made("v1", "Pod", f"on-{name}", spec, space=SPACE))
+        cluster.apply(kube_object("v1", "Pod", f"on-{name}", spec, space=SPACE))
     yield cluster
     for name in ("idle", "bare", "dear"):
         cluster.delete(NODE, name)
@@ -145,33 +147,33 @@ def audited(kubeconfig: Path, *options: str) -> tuple[int, dict[str, Any]]:
     return ended.exit_code, json.loads(ended.output)
 
 
-def names_of(told: dict[str, Any], rule: str) -> set[str]:
-    return {each["object"].rpartition("/")[2] for each in told["findings"] if each["rule"] == rule}
+def names_of(report: dict[str, Any], rule: str) -> set[str]:
+    return {each["object"].rpartition("/")[2] for each in report["findings"] if each["rule"] == rule}
 
 
-def test_every_planted_defect_is_found_and_nothing_that_is_right_is_accused(planted: Cluster) -> None:
-    code, told = audited(planted.kubeconfig)
+def test_every_planted_defect_is_found_without_false_findings(planted: Cluster) -> None:
+    code, report = audited(planted.kubeconfig)
 
-    missed = {rule for rule, each in PLANTED.items() if each["metadata"]["name"] not in names_of(told, rule)}
-    missed |= {rule for rule, pool in zip(WASTED, ("idle", "bare", "dear"), strict=True) if pool not in names_of(told, rule)}
-    accused = [each for each in told["findings"] if each["object"].rpartition("/")[2] in {"right", "gpus", "workloads"}]
+    missed = {rule for rule, each in PLANTED.items() if each["metadata"]["name"] not in names_of(report, rule)}
+    missed |= {rule for rule, pool in zip(WASTED, ("idle", "bare", "dear"), strict=True) if pool not in names_of(report, rule)}
+    accused = [each for each in report["findings"] if each["object"].rpartition("/")[2] in {"right", "gpus", "workloads"}]
     assert (code, missed) == (1, set())
     assert accused == []
-    assert told["summary"]["complete"]
-    # Nothing is accused twice for one defect, nor for what was not planted.
+    assert report["summary"]["complete"]
+    # There is no second finding for one defect, and none for objects without one.
     expected = {(rule, each["metadata"]["name"]) for rule, each in PLANTED.items()}
-    others = {(each["rule"], each["object"].rpartition("/")[2]) for each in told["findings"] if each["rule"] not in WASTED} - expected
+    others = {(each["rule"], each["object"].rpartition("/")[2]) for each in report["findings"] if each["rule"] not in WASTED} - expected
     assert others <= ALSO, others - ALSO
 
 
 ALSO = {("toleration-without-selector", "on-dear")}
-"""What is wrong with planted objects beside what they are planted for."""
+"""Findings about planted objects in addition to the intended ones."""
 
 
-def test_a_user_who_may_not_list_everything_is_told_what_and_accuses_nobody_wrongly(planted: Cluster, tmp_path: Path) -> None:
+def test_a_user_with_limited_rights_sees_the_missing_lists_and_no_false_findings(planted: Cluster, tmp_path: Path) -> None:
     rules = [{"apiGroups": ["batch", "apps", "karpenter.sh"], "resources": ["*"], "verbs": ["list"]}]
     planted.apply(
-        made("v1", "ServiceAccount", "auditor", space=SPACE),
+        kube_object("v1", "ServiceAccount", "auditor", space=SPACE),
         {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "auditor"}, "rules": rules},
         {
             "apiVersion": "rbac.authorization.k8s.io/v1",
@@ -187,9 +189,9 @@ def test_a_user_who_may_not_list_everything_is_told_what_and_accuses_nobody_wron
     settings["users"] = [{"name": each["name"], "user": {"token": token}} for each in settings["users"]]
     (tmp_path / "kubeconfig").write_text(yaml.safe_dump(settings))
 
-    _, told = audited(tmp_path / "kubeconfig")
+    _, report = audited(tmp_path / "kubeconfig")
 
-    lacking = set(told["summary"]["lacking"])
+    lacking = set(report["summary"]["lacking"])
     assert {
         "list nodes",
         "list pods",
@@ -198,7 +200,7 @@ def test_a_user_who_may_not_list_everything_is_told_what_and_accuses_nobody_wron
         "list kwoknodeclasses.karpenter.kwok.sh",
     } <= lacking
     assert not [each for each in lacking if each.endswith((".batch", ".apps", ".karpenter.sh"))]
-    assert names_of(told, "gpu-pool-without-taint") == {"untainted"}
-    assert names_of(told, "gpu-pool-without-limit") == {"unbounded"}
-    # What hangs on lists that it may not have is held against nobody.
-    assert not {"work-in-missing-queue", "nodepool-references-missing-class", *WASTED} & {each["rule"] for each in told["findings"]}
+    assert names_of(report, "gpu-pool-without-taint") == {"untainted"}
+    assert names_of(report, "gpu-pool-without-limit") == {"unbounded"}
+    # Findings that depend on lists it may not read are not reported.
+    assert not {"work-in-missing-queue", "nodepool-references-missing-class", *WASTED} & {each["rule"] for each in report["findings"]}

@@ -1,4 +1,4 @@
-"""Volumes of buckets on a real API server, where their claims are bound though no driver is there."""
+"""Volumes of buckets on a real API server, where their claims are bound although there is no driver."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ VOLUME, CLAIM = "v1/PersistentVolume", "v1/PersistentVolumeClaim"
 
 
 def of_component(register: Register, namespace: str, purpose: str) -> list[KubeObject]:
-    """The volume and the claim of a team's checkpoints or of its data sets."""
+    """Return the volume and the claim of a team's checkpoints or of its data sets."""
     inputs: Any = {
         "team": "red",
         "namespace": namespace,
@@ -29,16 +29,16 @@ def of_component(register: Register, namespace: str, purpose: str) -> list[KubeO
         "purpose": purpose,
         "labels": {"flexspot.dev/owner": "ann"},
     }
-    made = register(lambda: GcsFuseVolume("red", inputs | {"file_cache_gib": 4}))
+    created = register(lambda: GcsFuseVolume("red", inputs | {"file_cache_gib": 4}))
     return [
         {"apiVersion": "v1", "kind": kind, **each}
         for kind in ("PersistentVolume", "PersistentVolumeClaim")
-        for each in made.of(f"kubernetes:core/v1:{kind}")
+        for each in created.of(f"kubernetes:core/v1:{kind}")
     ]
 
 
 def of_model_cache(namespace: str, stack: str) -> list[KubeObject]:
-    """The volume and the claim that `flexspot render model-cache` makes, in a namespace of the test's own."""
+    """Return the volume and the claim that `flexspot render model-cache` creates, in the test's own namespace."""
     volume, claim = objects_of(plan_of(stack), "model-cache", {"name": "weights", "team": "search", "bucket": "acme-ai-prod-prod-datasets"})
     claim["metadata"]["namespace"] = volume["spec"]["claimRef"]["namespace"] = namespace
     return [volume, claim]

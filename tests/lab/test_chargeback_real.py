@@ -1,4 +1,4 @@
-"""The chargeback report against the API server's own record: real Jobs on real queues, a real kube-state-metrics, a real Prometheus."""
+"""The chargeback report equals the API server's own record: real Jobs on real queues, real kube-state-metrics, real Prometheus."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from lab_monitoring import KUBE_STATE_METRICS, PROMETHEUS, watched
-from monitored_ground import SHARES, add_unmanaged_node, create_pod, monitored_platform, submit, wait_until_placed
+from monitoring_fixtures import SHARES, add_unmanaged_node, create_pod, monitored_platform, submit, wait_until_placed
 from pod_record import recorded_pods
 from typer.testing import CliRunner
 
@@ -41,18 +41,18 @@ SCRAPE_SECONDS = 2
 
 @pytest.fixture(scope="module")
 def lab(stack_lab: LabControlPlane) -> LabControlPlane:
-    """A lab that no other module uses: a report is of a whole cluster, and says what is missing when a pod's node is gone."""
+    """Return a lab that no other module uses: a report covers a whole cluster, and lists missing data when a pod's node is gone."""
     return stack_lab
 
 
 @pytest.fixture(scope="session")
 def monitoring(tools: Tools) -> Tools:
-    """With what monitors a lab; the first run on a machine builds it."""
+    """Return the tools that monitor a lab. The first run on a machine builds them."""
     return ensure_tools(tools.links, Silence(), wanted=(family_named(KUBE_STATE_METRICS), family_named(PROMETHEUS)))
 
 
 def report(url: str, start: int, end: int) -> dict[str, Any]:
-    """What `flexspot chargeback` says of a period, as data."""
+    """Return the report of `flexspot chargeback` for a period, as data."""
     period = [
         argument for name, at in (("--from", start), ("--to", end)) for argument in (name, datetime.fromtimestamp(at, UTC).isoformat())
     ]
@@ -68,31 +68,31 @@ def test_each_team_had_the_gpu_seconds_that_the_api_server_recorded(  # noqa: PL
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     with (
-        monitored_platform(cluster, register) as ground,
+        monitored_platform(cluster, register) as platform,
         watched(lab.home, monitoring, scrape_seconds=SCRAPE_SECONDS) as prometheus,
         recorded_pods(cluster) as record,
     ):
         start = int(time.time())
-        create_pod(ground, "delta", "without-gpus", None, 0)
-        submit(ground, "alpha", "steady", gpus=4)
-        submit(ground, "alpha", "borrower", gpus=4, workload_class="best-effort")
-        ground.wait_for_running("alpha", "steady", "borrower")
-        # No kubelet starts it: its GPUs are taken all the same.
-        create_pod(ground, "gamma", "starting", add_unmanaged_node(ground), 3)
-        wait_until_placed(ground, "gamma", "starting", "Pending")
+        create_pod(platform, "delta", "without-gpus", None, 0)
+        submit(platform, "alpha", "steady", gpus=4)
+        submit(platform, "alpha", "borrower", gpus=4, workload_class="best-effort")
+        platform.wait_for_running("alpha", "steady", "borrower")
+        # No kubelet starts it, but it still occupies its GPUs.
+        create_pod(platform, "gamma", "starting", add_unmanaged_node(platform), 3)
+        wait_until_placed(platform, "gamma", "starting", "Pending")
         prometheus.wait_until_scraped(time.time() + 4 * SCRAPE_SECONDS)
-        # What the borrower has belongs to the others: it is preempted, and begins anew when they are done.
-        submit(ground, "beta", "owner", gpus=2, run_time="14s")
-        ground.wait_for_workload("alpha", "borrower", lambda each: condition(each, "Preempted"), "preempted")
-        submit(ground, "gamma", "two", gpus=1, pods=2, run_time="12s")
-        ground.wait_for_completion("beta", "owner")
-        release(cluster, ground.own("alpha"), "steady")
-        cluster.delete(POD, "starting", ground.own("gamma"))
-        ground.wait_for_completion("gamma", "two")
-        ground.wait_for_running("alpha", "borrower")
-        ground.finish("alpha", "borrower")
-        ground.wait_for_completion("alpha", "steady")
-        wait_until_placed(ground, "delta", "without-gpus", "Running")
+        # The borrower's GPUs belong to the others: it is preempted, and starts again when they are done.
+        submit(platform, "beta", "owner", gpus=2, run_time="14s")
+        platform.wait_for_workload("alpha", "borrower", lambda each: condition(each, "Preempted"), "preempted")
+        submit(platform, "gamma", "two", gpus=1, pods=2, run_time="12s")
+        platform.wait_for_completion("beta", "owner")
+        release(cluster, platform.own("alpha"), "steady")
+        cluster.delete(POD, "starting", platform.own("gamma"))
+        platform.wait_for_completion("gamma", "two")
+        platform.wait_for_running("alpha", "borrower")
+        platform.finish("alpha", "borrower")
+        platform.wait_for_completion("alpha", "steady")
+        wait_until_placed(platform, "delta", "without-gpus", "Running")
         end = int(time.time()) + 2 * SCRAPE_SECONDS
         prometheus.wait_until_scraped(end)
 
@@ -100,15 +100,15 @@ def test_each_team_had_the_gpu_seconds_that_the_api_server_recorded(  # noqa: PL
 
     reported = {each["team"]: each["allocated_gpu_hours"] * 3600 for each in found["by"]["team"]}
     for team in SHARES:
-        pods = [each for each in record.pods.values() if each.team == ground.own(team)]
+        pods = [each for each in record.pods.values() if each.team == platform.own(team)]
         recorded = sum(each.gpu_seconds(end) for each in pods)
         most_apart = sum(each.gpus for each in pods) * 2 * SCRAPE_SECONDS
         assert recorded > most_apart, f"{team} ran for too short a time to say anything: {pods}"
-        assert abs(reported[ground.own(team)] - recorded) <= most_apart, (team, reported[ground.own(team)], pods)
+        assert abs(reported[platform.own(team)] - recorded) <= most_apart, (team, reported[platform.own(team)], pods)
     assert sum(each.name.startswith("borrower") for each in record.pods.values()) == 2, "one before and one after its preemption"
-    assert ground.own("delta") not in reported
+    assert platform.own("delta") not in reported
     of_team = {each["team"]: each for each in found["top_consumers"]}
-    workloads = {team: {(each["kind"], each["name"]) for each in of_team[ground.own(team)]["workloads"]} for team in SHARES}
+    workloads = {team: {(each["kind"], each["name"]) for each in of_team[platform.own(team)]["workloads"]} for team in SHARES}
     assert workloads == {
         "alpha": {("Job", "steady"), ("Job", "borrower")},
         "beta": {("Job", "owner")},
@@ -117,4 +117,4 @@ def test_each_team_had_the_gpu_seconds_that_the_api_server_recorded(  # noqa: PL
     for team, each in of_team.items():
         rows = [*each["workloads"], each["other_workloads"]]
         assert sum(row["gpu_hours"] for row in rows) * 3600 == pytest.approx(reported[team], abs=3)
-    assert {each["workload_type"] for each in found["lines"] if each["team"] == ground.own("alpha")} == {"training", "batch"}
+    assert {each["workload_type"] for each in found["lines"] if each["team"] == platform.own("alpha")} == {"training", "batch"}

@@ -1,9 +1,9 @@
-"""What a control plane and its controllers make and write by themselves, held against what the stacks declare, on a real one.
+"""Objects and fields that a real control plane and its controllers create, compared with the stacks' declarations.
 
-With the official provider a creation is a POST, which fails on what exists. So each object of a stack is posted here, in the order in which
-the program declares it, after Kubernetes had the time to make its own in the new namespaces. When the controllers have done their part, no
-field that the program says is another manager's: where one was, each `up` would fight over it (docs/decisions/0019-who-owns-a-field.md).
-That no stack declares what is on the list: tests/infra/test_cluster_made_names.py.
+With the official provider a creation is a POST, which fails on an existing object. So each object of a stack is posted here, in the order
+in which the program declares it, after Kubernetes has created its own in the new namespaces. When the controllers have finished, no field
+of the program belongs to another manager. Otherwise each `up` would fight over it (docs/decisions/0019-who-owns-a-field.md). That no stack
+declares an object of the list is tested by tests/infra/test_cluster_made_names.py.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ pytestmark = [
 ]
 
 TESTS = Path(__file__).resolve().parents[1]
-# Those of the dev stacks are of the same kinds.
+# The dev stacks have objects of the same kinds.
 STACKS = ("local", "prod-gke", "prod-eks")
 
 NAMESPACE = "v1/Namespace"
@@ -49,7 +49,7 @@ LOCAL_QUEUE = "kueue.x-k8s.io/v1beta2/LocalQueue"
 QUOTA = "v1/ResourceQuota"
 CLAIM = "v1/PersistentVolumeClaim"
 
-# Kinds of which Kubernetes or a cloud makes objects, beside those that stacks declare.
+# Kinds of which Kubernetes or a cloud creates objects, in addition to those that stacks declare.
 OTHERS = (
     *("v1/ConfigMap", "v1/ServiceAccount", "v1/Service", "v1/Endpoints", "v1/Secret", "coordination.k8s.io/v1/Lease"),
     *("discovery.k8s.io/v1/EndpointSlice", "scheduling.k8s.io/v1/PriorityClass", "storage.k8s.io/v1/StorageClass"),
@@ -63,11 +63,11 @@ def kind_of(each: KubeObject) -> str:
 
 
 LATER = {"securityGroupSelectorTerms": "sg-0a1b2c3d4e5f60718"}
-"""What stands for something that only the cloud knows, by the field that it is below, where a definition asks for a form."""
+"""Placeholders for values that only the cloud knows, by the field above them, where a definition requires a format."""
 
 
 def known(value: Any, later: str = "known-later") -> Any:
-    """Inputs of a first preview with a name in the place of what only the cloud knows."""
+    """Return the inputs of a first preview with a name instead of values that only the cloud knows."""
     if isinstance(value, dict):
         fields = cast("dict[str, Any]", value)
         return later if fields == {"$unknown": True} else {key: known(each, LATER.get(key, later)) for key, each in fields.items()}
@@ -75,21 +75,21 @@ def known(value: Any, later: str = "known-later") -> Any:
 
 
 def objects_of(stack: str) -> list[KubeObject]:
-    """The Kubernetes objects of a shipped stack in the order in which the program declares them; charts are not among them."""
-    made = as_shipped(stack).made.values()
-    return [known(each.inputs) for each in made if each.type.startswith("kubernetes:") and "kind" in each.inputs]
+    """Return the Kubernetes objects of a shipped stack in the order in which the program declares them, without charts."""
+    created = as_shipped(stack).made.values()
+    return [known(each.inputs) for each in created if each.type.startswith("kubernetes:") and "kind" in each.inputs]
 
 
 @pytest.fixture(scope="module")
 def fresh(stack_lab: LabControlPlane, tools: Tools) -> dict[str, set[tuple[str, str]]]:
-    """What is on a control plane before anything is deployed, by kind, as (name, namespace): in a new namespace, too.
+    """Return the objects on a control plane before any deployment, by kind, as (name, namespace); in a new namespace, too.
 
-    Afterwards the server has the kinds that the clouds bring.
+    Afterwards the server has the kinds that the clouds add.
     """
     on_lab = Cluster(stack_lab.home.kubeconfig)
     kinds = {kind_of(each) for stack in STACKS for each in objects_of(stack)}
     on_lab.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "brand-new"}})
-    let_kubernetes_make_its_own(on_lab, ["brand-new"])
+    wait_for_default_objects(on_lab, ["brand-new"])
     rebuilt = [TESTS / "components" / "gke" / "compute_class_crd.yaml", TESTS / "components" / "measurement" / "monitoring_crds.yaml"]
     definitions = read_objects(*rebuilt, *tools.assets("karpenter-aws", "crds"))
     on_lab.apply(*definitions)
@@ -109,8 +109,8 @@ def placed(each: KubeObject) -> tuple[str, str]:
     return each["metadata"]["name"], each["metadata"].get("namespace", "")
 
 
-def let_kubernetes_make_its_own(cluster: Cluster, namespaces: Iterable[str]) -> None:
-    """Returns when the controllers have made what they make in each namespace."""
+def wait_for_default_objects(cluster: Cluster, namespaces: Iterable[str]) -> None:
+    """Return when the controllers have created their objects in each namespace."""
     for namespace in namespaces:
         for kind, name in (("v1/ServiceAccount", "default"), ("v1/ConfigMap", "kube-root-ca.crt")):
 
@@ -120,8 +120,8 @@ def let_kubernetes_make_its_own(cluster: Cluster, namespaces: Iterable[str]) -> 
             cluster.wait_for(kind, there, f"{name} in {namespace}", namespace=namespace)
 
 
-def let_controllers_do_their_part(cluster: Cluster, objects: list[KubeObject]) -> None:
-    """Returns when queues are active, quotas are counted and claims are bound."""
+def wait_for_controllers(cluster: Cluster, objects: list[KubeObject]) -> None:
+    """Return when queues are active, quotas are counted and claims are bound."""
     for kind in (QUEUE, LOCAL_QUEUE, QUOTA, CLAIM):
         names = {placed(each) for each in objects if kind_of(each) == kind}
 
@@ -132,15 +132,15 @@ def let_controllers_do_their_part(cluster: Cluster, objects: list[KubeObject]) -
 
 
 def is_done(each: KubeObject) -> bool:
-    """Whether a queue is active, a quota counted, a claim bound."""
+    """Return whether a queue is active, a quota counted, a claim bound."""
     status: KubeObject = each.get("status", {})
     return condition(each, "Active") is not None or bool(status.get("used")) or status.get("phase") == "Bound"
 
 
 def delete_and_wait(cluster: Cluster, objects: list[KubeObject]) -> None:
-    """Deletes objects, and returns when they are gone: the next stack has some of the same name."""
+    """Delete objects, and return when they are gone: the next stack has some with the same name."""
     namespaces = {each["metadata"]["name"] for each in objects if each["kind"] == "Namespace"}
-    # What is in a namespace goes with it.
+    # Namespaced objects are deleted with their namespace.
     alone = [each for each in objects if each["metadata"].get("namespace") not in namespaces]
     for each in reversed(alone):
         cluster.delete(kind_of(each), *placed(each))
@@ -153,12 +153,12 @@ def delete_and_wait(cluster: Cluster, objects: list[KubeObject]) -> None:
         cluster.wait_for(kind, gone, f"the deletion of {', '.join(name for name, _ in sorted(names))}")
 
 
-def test_everything_on_a_fresh_control_plane_is_on_the_list_of_what_is_made_without_us(fresh: dict[str, set[tuple[str, str]]]) -> None:
+def test_all_objects_of_a_fresh_control_plane_are_on_the_list_of_those_that_others_create(fresh: dict[str, set[tuple[str, str]]]) -> None:
     unlisted = {
         (kind, name, namespace)
         for kind, found in fresh.items()
         for name, namespace in found
-        # The namespace that this test has made.
+        # The namespace that this test has created.
         if (kind, name) != (NAMESPACE, "brand-new") and maker_of(kind.rpartition("/")[2], name, namespace) is None
     }
 
@@ -168,25 +168,23 @@ def test_everything_on_a_fresh_control_plane_is_on_the_list_of_what_is_made_with
 
 
 @pytest.mark.parametrize("stack", STACKS)
-def test_every_object_of_a_stack_can_be_created_where_kubernetes_has_made_its_own_and_its_fields_stay_the_programs(
-    stack: str, on_lab: Cluster
-) -> None:
+def test_every_object_of_a_stack_can_be_created_next_to_kubernetes_own_and_keeps_its_fields(stack: str, on_lab: Cluster) -> None:
     objects = objects_of(stack)
     posted: dict[tuple[str, str, str], KubeObject] = {}
     try:
         for each in objects:
-            # A POST, as the official provider's: AlreadyExists for what is there.
+            # A POST, like the official provider's: AlreadyExists if the object exists.
             posted[kind_of(each), *placed(each)] = on_lab.create(each)
             if each["kind"] == "Namespace":
-                let_kubernetes_make_its_own(on_lab, [each["metadata"]["name"]])
-        let_controllers_do_their_part(on_lab, objects)
+                wait_for_default_objects(on_lab, [each["metadata"]["name"]])
+        wait_for_controllers(on_lab, objects)
 
         found: dict[str, set[str]] = {}
         for each in objects:
-            made = posted[kind_of(each), *placed(each)]
+            created = posted[kind_of(each), *placed(each)]
             now = on_lab.get(kind_of(each), each["metadata"]["name"], each["metadata"].get("namespace"))
             assert now is not None
-            ours = {entry["manager"] for entry in made["metadata"]["managedFields"]}
+            ours = {entry["manager"] for entry in created["metadata"]["managedFields"]}
             for manager, path in fields_of_others(now, each, ours):
                 found.setdefault(f"{kind_of(each)} {path}", set()).add(manager)
         refused = refused_edits(on_lab, stack)
@@ -199,13 +197,13 @@ def test_every_object_of_a_stack_can_be_created_where_kubernetes_has_made_its_ow
 
 
 def rows_of(cloud: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """What each edit of a cloud's settings does, as it was reviewed, by setting; nothing of the local stack."""
+    """Yield the reviewed effects of each edit of a cloud's settings, by setting, without the local stack."""
     for setting, rows in reviewed(cloud).items() if cloud in ROOTS else ():
         yield from ((setting, row) for row in rows if isinstance(rows, list))
 
 
 def edits_in_place(stack: str) -> list[Edit]:
-    """Edits of a stack that change its objects in place: for each field that any of them changes the first one that does."""
+    """Return edits of a stack that change its objects in place: for each field that any of them changes, the first one that does."""
     cloud = stack.rpartition("-")[2]
     fields: set[str] = set()
     found: list[Edit] = []
@@ -218,9 +216,9 @@ def edits_in_place(stack: str) -> list[Edit]:
 
 
 def refused_edits(cluster: Cluster, stack: str) -> dict[str, str]:
-    """What the API server says of the objects that an edit of the stack would change in place, where it refuses one, by edit.
+    """Return, by edit, the API server's refusals of objects that an edit of the stack would change in place.
 
-    What it refuses to change must be made anew, or `up` stops in the middle: a PriorityClass's value was changed in place once.
+    Objects with refused changes must be replaced, or `up` stops halfway: a PriorityClass's value was once changed in place.
     """
     found: dict[str, str] = {}
     for edit in edits_in_place(stack):
@@ -237,7 +235,7 @@ def refused_edits(cluster: Cluster, stack: str) -> dict[str, str]:
 
 
 def merge_patch(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
-    """The JSON merge patch (RFC 7396) that makes of one object another."""
+    """Return the JSON merge patch (RFC 7396) that changes one object to another."""
     patch: dict[str, Any] = dict.fromkeys(old.keys() - new.keys())
     for key, value in new.items():
         if isinstance(value, dict) and isinstance(old.get(key), dict):
@@ -248,7 +246,7 @@ def merge_patch(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
 
 
 def fields_of_others(live: KubeObject, inputs: KubeObject, ours: set[str]) -> Iterator[tuple[str, str]]:
-    """The inputs that a manager other than `ours` has set, as (manager, path)."""
+    """Yield the inputs that a manager other than `ours` has set, as (manager, path)."""
     for entry in live["metadata"]["managedFields"]:
         if entry["manager"] not in ours:
             for path in shared(entry["fieldsV1"], inputs):
@@ -256,7 +254,7 @@ def fields_of_others(live: KubeObject, inputs: KubeObject, ours: set[str]) -> It
 
 
 def shared(fields: dict[str, Any], value: Any, path: str = "") -> Iterator[str]:
-    """Where managed fields (FieldsV1) and a value meet in a leaf of the former."""
+    """Yield the paths where a leaf of managed fields (FieldsV1) meets a value."""
     for key, below in fields.items():
         sort, _, name = key.partition(":")
         if sort == "f" and isinstance(value, dict) and name in value:
@@ -271,7 +269,7 @@ def shared(fields: dict[str, Any], value: Any, path: str = "") -> Iterator[str]:
 
 
 def _at(below: dict[str, Any], value: Any, path: str) -> Iterator[str]:
-    # A dot says that the container itself is the manager's, which is so of all that it had to make on the way.
+    # A dot means that the manager owns the container itself, which applies to all that it had to create on the way.
     deeper = {key: each for key, each in below.items() if key != "."}
     if not deeper:
         yield path.removeprefix(".")

@@ -1,6 +1,6 @@
-"""A real API server takes what ComputeClass renders, and adds nothing to it.
+"""A real API server accepts the objects of ComputeClass, and adds nothing to them.
 
-The definition is one rebuilt from the documentation.
+The definition was rebuilt from the documentation.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ CLASSES: dict[str, list[ComputeClassPriorityArgs]] = {
 
 @pytest.fixture
 def defined(cluster: Cluster) -> Iterator[Cluster]:
-    """An API server that serves ComputeClasses by the definition, and none afterwards."""
+    """Yield an API server that serves ComputeClasses by the definition, and none afterwards."""
     [definition] = read_objects(REBUILT)
     with serving(cluster, definition) as ready:
         yield ready
@@ -59,7 +59,7 @@ def defined(cluster: Cluster) -> Iterator[Cluster]:
 
 @pytest.fixture
 def rendered(register: Callable[[Callable[[], object]], Any]) -> dict[str, KubeObject]:
-    """What the component renders, by the class's name."""
+    """Return the component's objects, by the class's name."""
 
     def declare() -> None:
         for name, priorities in CLASSES.items():
@@ -72,7 +72,7 @@ def rendered(register: Callable[[Callable[[], object]], Any]) -> dict[str, KubeO
     return {each["metadata"]["name"]: integers(each) for each in objects}
 
 
-def test_the_server_takes_every_class_and_adds_nothing_to_it(defined: Cluster, rendered: dict[str, KubeObject]) -> None:
+def test_the_server_accepts_every_class_and_adds_nothing_to_it(defined: Cluster, rendered: dict[str, KubeObject]) -> None:
     assert set(rendered) == set(CLASSES)
     for name, each in rendered.items():
         defined.apply(each)

@@ -1,4 +1,4 @@
-"""Starting, stopping and repairing labs: what goes right, and what is said when it does not."""
+"""Starting, stopping and repairing labs: the successes, and the error messages."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ MEMO = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "memo", "n
 
 @pytest.fixture
 def own(tmp_path: Path) -> Iterator[LabControlPlane]:
-    """A lab of the test's own, not started; whatever the test leaves running is ended."""
-    made = LabControlPlane(LabHome(tmp_path / ".lab", "own"))
-    yield made
-    end(running_parts(made.home).values(), 5)
+    """Yield the test's own lab, not started. Parts that the test leaves running are stopped."""
+    created = LabControlPlane(LabHome(tmp_path / ".lab", "own"))
+    yield created
+    end(running_parts(created.home).values(), 5)
 
 
 def ports_of(lab: LabControlPlane) -> dict[str, int]:
@@ -63,7 +63,7 @@ def test_private_keys_are_for_their_owner_alone(lab: LabControlPlane) -> None:
     assert oct(lab.home.folder.stat().st_mode & 0o777) == "0o700"
 
 
-def test_a_second_start_finds_everything_well_and_starts_nothing(lab: LabControlPlane, tools: Tools) -> None:
+def test_a_second_start_finds_everything_healthy_and_starts_nothing(lab: LabControlPlane, tools: Tools) -> None:
     before = {name: running.process.pid for name, running in running_parts(lab.home).items()}
 
     report = lab.start(tools, Silence())
@@ -86,7 +86,7 @@ for port in map(int, sys.argv[1:]):
 time.sleep(3)
 sys.exit("listen tcp: bind: address already in use")
 """
-"""Kueue on a busy machine: it is well for seconds before it finds that it cannot listen for the API server."""
+"""Kueue on a busy machine: it is healthy for seconds before it finds that it cannot listen for the API server."""
 
 
 def test_a_folder_of_another_version_is_named_with_both_versions(own: LabControlPlane, tools: Tools) -> None:
@@ -98,13 +98,13 @@ def test_a_folder_of_another_version_is_named_with_both_versions(own: LabControl
 
 
 @pytest.mark.nightly(
-    held_by="test_a_second_start_finds_everything_well_and_starts_nothing, test_the_life_of_a_lab_from_the_command_line, "
+    held_by="test_a_second_start_finds_everything_healthy_and_starts_nothing, test_the_life_of_a_lab_from_the_command_line, "
     "test_a_folder_of_another_version_is_named_with_both_versions, test_an_api_port_that_is_in_use_is_refused_with_its_owner"
 )
-def test_two_starts_at_once_make_one_lab_that_ends_whole_and_begins_again_with_its_objects(
+def test_two_starts_at_once_create_one_lab_that_stops_completely_and_restarts_with_its_objects(
     own: LabControlPlane, lab: LabControlPlane, tools: Tools, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In a folder of another version, which is set aside. Before the last start and in its middle others take the same port."""
+    """In a folder of another version, which is set aside. Before the last start and during it, other programs take the same port."""
     own.home.folder.mkdir(parents=True)
     own.home.state.write_text(json.dumps({"version": 0, "pids": {"etcd": 1}}))
 
@@ -179,14 +179,14 @@ def test_an_api_port_that_is_in_use_is_refused_with_its_owner(own: LabControlPla
         squatter.listen()
         port = squatter.getsockname()[1]
 
-        with pytest.raises(LabError, match=f"port {port}, asked for as the API server's, is in use by") as refused:
+        with pytest.raises(LabError, match=f"port {port}, requested for the API server, is in use by") as refused:
             own.start(tools, Silence(), api_port=port)
 
     assert refused.value.exit_code is ExitCode.BAD_USAGE
     assert running_parts(own.home) == {}
 
 
-def test_of_a_lab_that_never_ran_nothing_is_stopped_and_its_status_says_how_to_make_it(own: LabControlPlane, tools: Tools) -> None:
+def test_a_lab_that_never_ran_has_nothing_to_stop_and_its_status_names_the_start_command(own: LabControlPlane, tools: Tools) -> None:
     assert own.stop(Silence()) == []
     with pytest.raises(LabError, match="there is no lab own") as refused:
         own.status(tools)

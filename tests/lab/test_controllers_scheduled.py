@@ -1,4 +1,4 @@
-"""What runs on the nodes for controllers, placed by the real scheduler on nodes with exactly the room that the plan reckons with."""
+"""Controllers and their nodes: the real scheduler places them on nodes with exactly the room that the plan assumes."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ pytestmark = [
 STACKS = Path(__file__).resolve().parents[2] / "stacks"
 NODE = "v1/Node"
 KEY = "flexspot.dev/system-of"
-"""Of label and taint: no pod of another test is placed here, and none of these elsewhere."""
+"""Key of a label and a taint: no pod of another test is placed here, and none of these elsewhere."""
 
 
 def room_of(stack: str) -> tuple[SystemRoom, int]:
-    """The system pool of a shipped stack, and how many nodes it begins with; two where GKE would make the second for what waits."""
+    """Return the system pool of a shipped stack, and its initial number of nodes; two if GKE would create the second for waiting pods."""
     settings = read_stack_file(STACKS / f"Pulumi.{stack}.yaml")
     assert isinstance(settings, GkeSettings | EksSettings)
     cloud, pool = VOCABULARIES[settings.cloud].catalog, settings.cluster.system_pool
@@ -59,11 +59,11 @@ def node_object(namespace: str, number: int, room: SystemRoom) -> KubeObject:
 
 
 def workload(pod: SystemPod, number: int, namespace: str) -> KubeObject:
-    """A DaemonSet, or a Deployment of the pod's copies, which keeps them apart if the pod does."""
+    """Return a DaemonSet, or a Deployment of the pod's copies, which separates them if the pod does."""
     name = f"pod-{number}"
     spec: KubeObject = {
         "nodeSelector": {KEY: namespace},
-        # A DaemonSet tolerates by itself that a node takes nothing new; what has copies does not, or it would stay on the lost node.
+        # DaemonSets tolerate cordoned nodes automatically. Deployments do not, or their pods would stay on the lost node.
         "tolerations": [{"key": KEY, "operator": "Exists"}],
         "terminationGracePeriodSeconds": 0,
         "containers": [
@@ -87,20 +87,20 @@ def workload(pod: SystemPod, number: int, namespace: str) -> KubeObject:
 
 @pytest.fixture
 def system_nodes(cluster: Cluster, namespace: str) -> Iterator[Callable[[SystemRoom, int], list[str]]]:
-    """Makes fake nodes of the test's own, with the room of a system pool's nodes."""
-    made: list[str] = []
+    """Yield a function that creates the test's own fake nodes, with the room of a system pool's nodes."""
+    created: list[str] = []
 
     def make(room: SystemRoom, nodes: int) -> list[str]:
-        made.extend(cluster.create(node_object(namespace, number, room))["metadata"]["name"] for number in range(nodes))
-        return made
+        created.extend(cluster.create(node_object(namespace, number, room))["metadata"]["name"] for number in range(nodes))
+        return created
 
     yield make
-    for name in made:
+    for name in created:
         cluster.delete(NODE, name)
 
 
 @pytest.mark.parametrize("stack", ["dev-eks", "prod-eks", "dev-gke", "prod-gke"])
-def test_what_controllers_and_the_clouds_own_pods_ask_for_has_a_place_also_once_a_node_is_lost(
+def test_the_requests_of_controllers_and_cloud_pods_fit_even_after_losing_a_node(
     stack: str, cluster: Cluster, namespace: str, system_nodes: Callable[[SystemRoom, int], list[str]]
 ) -> None:
     room, nodes = room_of(stack)
@@ -116,7 +116,7 @@ def test_what_controllers_and_the_clouds_own_pods_ask_for_has_a_place_also_once_
 
     placed = cluster.wait_for(POD, all_placed, f"the system's pods on {nodes} nodes", namespace=namespace)
 
-    # The busiest node is lost: nothing new goes there, and what was there is gone.
+    # The busiest node is lost: nothing new is placed there, and its pods are gone.
     on = {name: [pod for pod in placed if pod["spec"]["nodeName"] == name] for name in names}
     lost = max(names, key=lambda name: len(on[name]))
     cluster.patch(NODE, lost, {"spec": {"unschedulable": True}})

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import pytest
-from queue_fixtures import FOUR_L4, QueueGround, pools_of, queues_of
-from workload_ground import submit
+from queue_fixtures import FOUR_L4, QueuePlatform, pools_of, queues_of
+from workload_fixtures import submit
 
 from flexspot.capacity.catalog.node_labels import GPU_RESOURCE, KARPENTER_POOL_LABEL
 from flexspot.capacity.plan.cpu_work import OTHER_WORK
@@ -27,79 +27,79 @@ VCPU_OF_NODE = 8
 
 
 @pytest.fixture
-def ground(cluster: Cluster, register: Register) -> Iterator[QueueGround]:
-    """A node of four GPUs and one of eight vCPU without any. Alpha owns 8 vCPU, of which 2 are for launchers, beta 4."""
+def platform(cluster: Cluster, register: Register) -> Iterator[QueuePlatform]:
+    """Yield a node of four GPUs and one of eight vCPU without GPUs. Alpha owns 8 vCPU, of which 2 are for launchers, beta 4."""
     pool = {"name": "l4-spot", "machine": FOUR_L4, "capacity_type": "spot", "max_nodes": 1, "serves": ["training", "interactive"]}
     alpha = {"name": "alpha", "shares": {"l4-spot": 2}, "cpu_work": {"vcpu": 8, "memory_gib": 32}}
     beta = {"name": "beta", "shares": {"l4-spot": 2}, "cpu_work": {"vcpu": 4, "memory_gib": 16}}
     room = {"max_vcpu": 16, "max_memory_gib": 64}
-    with queues_of(cluster, register, {"l4-spot": 1}, pools=[pool], teams=[alpha, beta], other_work=room) as made:
-        cluster.create(cpu_node(made))
-        yield made
+    with queues_of(cluster, register, {"l4-spot": 1}, pools=[pool], teams=[alpha, beta], other_work=room) as deployed:
+        cluster.create(cpu_node(deployed))
+        yield deployed
 
 
-def cpu_node(ground: QueueGround) -> KubeObject:
-    """A fake node as Karpenter's pool without GPUs makes them."""
-    name = f"node-{ground.suffix}-cpu-{uuid4().hex[:6]}"
+def cpu_node(platform: QueuePlatform) -> KubeObject:
+    """Return a fake node like those of Karpenter's pool without GPUs."""
+    name = f"node-{platform.suffix}-cpu-{uuid4().hex[:6]}"
     amounts, fake = {"cpu": str(VCPU_OF_NODE), "memory": "64Gi", "pods": "110"}, {"kwok.x-k8s.io/node": "fake"}
     labels = {**fake, "kubernetes.io/hostname": name, KARPENTER_POOL_LABEL: OTHER_WORK}
     status = {"capacity": amounts, "allocatable": amounts}
     return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels, "annotations": fake}, "status": status}
 
 
-def unschedulable(ground: QueueGround, team: str) -> int:
-    """How many pods of a team the scheduler has found no node for, as soon as there are any."""
+def unschedulable(platform: QueuePlatform, team: str) -> int:
+    """Return the number of a team's pods that fit on no node, as soon as there are any."""
 
     def look(pods: list[KubeObject]) -> int:
         said = [each for pod in pods for each in pod.get("status", {}).get("conditions") or [] if each["type"] == "PodScheduled"]
         return sum(each["status"] == "False" and each["reason"] == "Unschedulable" for each in said)
 
-    return ground.cluster.wait_for(POD, look, "a pod without a node", namespace=ground.own(team))
+    return platform.cluster.wait_for(POD, look, "a pod without a node", namespace=platform.own(team))
 
 
-def prepare(ground: QueueGround, name: str, team: str = "alpha", **fields: Any) -> None:
-    submit(ground, "queued-job", name, team=team, gpus=0, **fields)
+def prepare(platform: QueuePlatform, name: str, team: str = "alpha", **fields: Any) -> None:
+    submit(platform, "queued-job", name, team=team, gpus=0, **fields)
 
 
 def test_work_without_gpus_runs_on_nodes_without_any_and_waits_when_they_are_full_while_gpus_are_idle(
-    ground: QueueGround, cluster: Cluster
+    platform: QueuePlatform, cluster: Cluster
 ) -> None:
-    prepare(ground, "prepare", cpu="5")
-    [pod] = ground.wait_for_running("alpha", "prepare")
+    prepare(platform, "prepare", cpu="5")
+    [pod] = platform.wait_for_running("alpha", "prepare")
     assert pools_of(cluster, [pod]) == {OTHER_WORK}
     assert not [each for each in pod["spec"]["tolerations"] if each.get("key", "").startswith("nvidia.com")]
 
-    # Within quota, for which there is no node: 5 of 8 vCPU are taken. Nothing of it goes to the idle GPU node with its 96.
-    prepare(ground, "no-node", team="beta", cpu="4")
-    ground.wait_for_workload("beta", "no-node", lambda each: condition(each, "Admitted"), "admitted")
-    assert unschedulable(ground, "beta") == 1
-    assert not running_pods(cluster.list(POD, ground.own("beta")))
+    # Within quota, but without a node: 5 of 8 vCPU are used. Nothing of it goes to the idle GPU node with its 96.
+    prepare(platform, "no-node", team="beta", cpu="4")
+    platform.wait_for_workload("beta", "no-node", lambda each: condition(each, "Admitted"), "admitted")
+    assert unschedulable(platform, "beta") == 1
+    assert not running_pods(cluster.list(POD, platform.own("beta")))
 
     # Above quota, in its own queue and in what others lend.
-    prepare(ground, "no-quota", cpu="6")
-    said = ground.wait_for_refusal("alpha", "no-quota", "insufficient unused quota")
+    prepare(platform, "no-quota", cpu="6")
+    said = platform.wait_for_refusal("alpha", "no-quota", "insufficient unused quota")
     assert "l4-spot" not in said, "no flavor of GPUs is tried"
 
-    ground.finish("alpha", "prepare")
-    assert pools_of(cluster, ground.wait_for_running("beta", "no-node")) == {OTHER_WORK}
+    platform.finish("alpha", "prepare")
+    assert pools_of(cluster, platform.wait_for_running("beta", "no-node")) == {OTHER_WORK}
 
 
 def flavors_of(workload: KubeObject) -> dict[str, dict[str, str]]:
-    """The flavors of each pod set of an admitted Workload, by resource."""
+    """Return the flavors of each pod set of an admitted Workload, by resource."""
     return {each["name"]: each["flavors"] for each in workload["status"]["admission"]["podSetAssignments"]}
 
 
-@pytest.mark.nightly(held_by="test_launchers_have_nodes_without_gpus_within_their_teams_part_and_go_beside_their_workers_beyond_it")
-def test_a_launcher_beside_workers_with_gpus_has_a_node_without_any(ground: QueueGround, cluster: Cluster) -> None:
-    """A set of jobs is one Workload of several pod sets; the lab has no JobSet, so it is written by hand, for Kueue alone."""
-    worker = ground.job("alpha", "worker")["spec"]["template"]["spec"]
-    launcher = without_gpus(ground.job("alpha", "launcher"))["spec"]["template"]["spec"]
+@pytest.mark.nightly(held_by="test_launchers_beyond_their_teams_share_of_cpu_run_next_to_their_workers")
+def test_a_launcher_of_gpu_workers_gets_a_node_without_gpus(platform: QueuePlatform, cluster: Cluster) -> None:
+    """A JobSet is one Workload of several pod sets. The lab has no JobSet, so the Workload is written by hand, only for Kueue."""
+    worker = platform.job("alpha", "worker")["spec"]["template"]["spec"]
+    launcher = without_gpus(platform.job("alpha", "launcher"))["spec"]["template"]["spec"]
     pods = (("launcher", 1, launcher), ("worker", 2, worker))
     pod_sets = [{"name": name, "count": count, "template": {"spec": each}} for name, count, each in pods]
     set_of_jobs = {
         "apiVersion": "kueue.x-k8s.io/v1beta2",
         "kind": "Workload",
-        "metadata": {"name": "set", "namespace": ground.own("alpha")},
+        "metadata": {"name": "set", "namespace": platform.own("alpha")},
         "spec": {"queueName": "default", "active": True, "podSets": pod_sets},
     }
     cluster.create(set_of_jobs)
@@ -107,36 +107,34 @@ def test_a_launcher_beside_workers_with_gpus_has_a_node_without_any(ground: Queu
     def admitted(found: list[KubeObject]) -> KubeObject | None:
         return next((each for each in found if each["metadata"]["name"] == "set" and condition(each, "QuotaReserved")), None)
 
-    workload = cluster.wait_for(WORKLOAD, admitted, "the set to be admitted", namespace=ground.own("alpha"))
+    workload = cluster.wait_for(WORKLOAD, admitted, "the set to be admitted", namespace=platform.own("alpha"))
 
-    assert ground.plan.cpu_work is not None
-    cpu, gpu = ground.plan.cpu_work.flavor, ground.own("l4-spot")
+    assert platform.plan.cpu_work is not None
+    cpu, gpu = platform.plan.cpu_work.flavor, platform.own("l4-spot")
     assert flavors_of(workload) == {
         "launcher": {"cpu": cpu, "memory": cpu},
         "worker": {"cpu": gpu, "memory": gpu, GPU_RESOURCE: gpu},
     }
-    cluster.delete(WORKLOAD, "set", ground.own("alpha"))
+    cluster.delete(WORKLOAD, "set", platform.own("alpha"))
 
 
-def test_launchers_have_nodes_without_gpus_within_their_teams_part_and_go_beside_their_workers_beyond_it(
-    ground: QueueGround, cluster: Cluster
-) -> None:
-    """Where no policy holds it back, a Job without GPUs in the queue of GPUs is to Kueue what a launcher is. Alpha has 2 vCPU."""
+def test_launchers_beyond_their_teams_share_of_cpu_run_next_to_their_workers(platform: QueuePlatform, cluster: Cluster) -> None:
+    """Unless a policy prevents it, a Job without GPUs in the GPU queue is like a launcher for Kueue. Alpha has 2 vCPU."""
     for name in ("first", "second"):
-        cluster.create(without_gpus(ground.job("alpha", name)))
-    assert pools_of(cluster, ground.wait_for_running("alpha", "first", "second")) == {OTHER_WORK}
+        cluster.create(without_gpus(platform.job("alpha", name)))
+    assert pools_of(cluster, platform.wait_for_running("alpha", "first", "second")) == {OTHER_WORK}
 
-    cluster.create(without_gpus(ground.job("alpha", "third")))
-    pods = ground.wait_for_running("alpha", "first", "second", "third")
-    assert pools_of(cluster, pods) == {OTHER_WORK, ground.own("l4-spot")}
+    cluster.create(without_gpus(platform.job("alpha", "third")))
+    pods = platform.wait_for_running("alpha", "first", "second", "third")
+    assert pools_of(cluster, pods) == {OTHER_WORK, platform.own("l4-spot")}
 
-    # Beta's GPUs are there for beta all the same.
-    ground.submit("beta", "own", gpus=2)
-    ground.wait_for_running("beta", "own")
+    # Beta's GPUs are still available to beta.
+    platform.submit("beta", "own", gpus=2)
+    platform.wait_for_running("beta", "own")
 
 
 def without_gpus(job: KubeObject) -> KubeObject:
-    """A Job as somebody writes it who wants no GPU, and names no pools."""
+    """Return a Job as a user writes it who needs no GPU and names no pools."""
     spec = job["spec"]["template"]["spec"]
     amounts = {"cpu": "1", "memory": "1Gi"}
     spec["containers"][0]["resources"] = {"requests": amounts, "limits": amounts}

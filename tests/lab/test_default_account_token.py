@@ -1,6 +1,6 @@
-"""What a pod under Kubernetes' own service account `default` can do with its token in a team's namespace: what anybody can, nothing.
+"""The token of Kubernetes' own service account `default` in a team's namespace gives a pod no rights beyond those of every identity.
 
-Flexspot leaves that account as Kubernetes makes it. A pod that names no account gets its token mounted.
+Flexspot leaves that account as Kubernetes creates it. A pod that names no account gets its token mounted.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from kubernetes.client.exceptions import ApiException
-from tenancy_ground import Member, Register, pod, rules_of, team_on
+from tenancy_fixtures import Member, Register, pod, rules_of, team_on
 
 from flexspot.capacity.workloads.requests import SERVICE_ACCOUNT
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.lab
 
-# What the API server lets every identity ask about itself.
+# Requests about itself that the API server allows every identity.
 ABOUT_ITSELF = {"selfsubjectaccessreviews", "selfsubjectrulesreviews", "selfsubjectreviews"}
 
 
@@ -30,7 +30,7 @@ def namespace(cluster: Cluster, register: Register) -> Iterator[str]:
         yield name
 
 
-def test_it_has_no_right_that_not_everybody_has(namespace: str, cluster: Cluster) -> None:
+def test_it_has_only_the_rights_of_every_identity(namespace: str, cluster: Cluster) -> None:
     account, anybody = Member.account(cluster.kubeconfig, namespace, "default"), Member(cluster.kubeconfig, "others@acme.com")
 
     for place in (namespace, "kube-system", "default"):
@@ -39,7 +39,7 @@ def test_it_has_no_right_that_not_everybody_has(namespace: str, cluster: Cluster
         assert {each.partition("/")[2].split()[0] for each in resources} == ABOUT_ITSELF
         assert {each.split()[1] for each in resources} == {"create"}
         assert resources == of_anybody
-        # With these, services outside of the cluster check tokens: keys to verify with, none to sign with.
+        # With these, services outside the cluster check tokens: the keys verify but cannot sign.
         assert {path.rstrip("*").rstrip("/") for path in paths - paths_of_anybody} <= {
             "/.well-known/openid-configuration",
             "/openid/v1/jwks",
@@ -49,10 +49,10 @@ def test_it_has_no_right_that_not_everybody_has(namespace: str, cluster: Cluster
             account.list(kind, namespace)
 
 
-def has_token(made: KubeObject) -> bool:
-    """Whether the API server has given a pod a token of its service account, in a volume that its container mounts."""
-    projected = [each["name"] for each in made["spec"].get("volumes", []) if "serviceAccountToken" in str(each.get("projected"))]
-    return any(mount["name"] in projected for mount in made["spec"]["containers"][0].get("volumeMounts", []))
+def has_token(created: KubeObject) -> bool:
+    """Return whether the API server has given a pod a token of its service account, in a volume that its container mounts."""
+    projected = [each["name"] for each in created["spec"].get("volumes", []) if "serviceAccountToken" in str(each.get("projected"))]
+    return any(mount["name"] in projected for mount in created["spec"]["containers"][0].get("volumeMounts", []))
 
 
 TOKENS: tuple[tuple[dict[str, Any], tuple[str, bool]], ...] = (
@@ -63,8 +63,8 @@ TOKENS: tuple[tuple[dict[str, Any], tuple[str, bool]], ...] = (
 )
 
 
-def test_which_pods_have_a_token_is_the_accounts_default_and_the_pods_own_choice(namespace: str, cluster: Cluster) -> None:
-    # A setting of the account never kept a token from whoever asked for it: that the token opens nothing does.
+def test_the_account_and_the_pod_decide_whether_a_token_is_mounted(namespace: str, cluster: Cluster) -> None:
+    # A setting of the account never prevented a pod from requesting a token. The token is harmless because it gives no rights.
     for spec, expected in TOKENS:
-        made = cluster.create(pod(namespace, **spec))
-        assert (made["spec"]["serviceAccountName"], has_token(made)) == expected
+        created = cluster.create(pod(namespace, **spec))
+        assert (created["spec"]["serviceAccountName"], has_token(created)) == expected

@@ -1,4 +1,4 @@
-"""A real API server takes every EC2NodeClass of the component, by Karpenter's own definition."""
+"""A real API server accepts every EC2NodeClass of the component, by Karpenter's own definition."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ KIND = "karpenter.k8s.aws/v1/EC2NodeClass"
 
 @pytest.fixture
 def defined(cluster: Cluster, tools: Tools) -> Iterator[Cluster]:
-    """An API server that serves EC2NodeClasses, and none afterwards."""
+    """Yield an API server that serves EC2NodeClasses, and none afterwards."""
     [definition] = read_objects(*tools.assets("karpenter-aws", "crds"))
     with serving(cluster, definition) as ready:
         yield ready
@@ -32,7 +32,7 @@ def defined(cluster: Cluster, tools: Tools) -> Iterator[Cluster]:
 
 @pytest.fixture
 def rendered(register: Callable[[Callable[[], object]], Any]) -> dict[str, KubeObject]:
-    """What the component renders of each kind, by its name."""
+    """Return the component's object of each kind, by its name."""
 
     def declare() -> None:
         for kind, changes in KINDS.items():
@@ -41,7 +41,7 @@ def rendered(register: Callable[[Callable[[], object]], Any]) -> dict[str, KubeO
     return {each["metadata"]["name"]: integers(each) for each in register(declare).of(NODE_CLASS)}
 
 
-def test_the_server_takes_every_kind_and_adds_nothing_to_it(defined: Cluster, rendered: dict[str, KubeObject]) -> None:
+def test_the_server_accepts_every_kind_and_adds_nothing_to_it(defined: Cluster, rendered: dict[str, KubeObject]) -> None:
     assert set(rendered) == set(KINDS)
     for name, each in rendered.items():
         defined.apply(each)

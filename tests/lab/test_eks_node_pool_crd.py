@@ -1,4 +1,4 @@
-"""A real API server takes every NodePool that GpuNodePool can be asked for, and adds nothing to it."""
+"""A real API server accepts every NodePool that GpuNodePool can create, and adds nothing to it."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ CHOICES: dict[str, dict[str, Any]] = {
     "efa": {"node_labels": dict([EFA_NODE_LABEL])},
     "ordered": {"weight": 100, "capacity_types": ["reserved", "spot", "on-demand"], "consolidates": True},
 }
-"""What a pool of the plan does not say, and a caller may."""
+"""Options that the plan's pools do not use, but callers may."""
 
 
 @pytest.fixture
 def clean(cluster: Cluster) -> Iterator[Cluster]:
-    """The API server without NodePools before and after."""
+    """Yield the API server without NodePools before and after."""
     yield cluster
     for each in cluster.list(NODE_POOL):
         cluster.delete(NODE_POOL, each["metadata"]["name"])
@@ -53,7 +53,7 @@ def chosen(register: Register) -> dict[str, KubeObject]:
     return {each["metadata"]["name"]: integers(each) for each in register(declare).of("kubernetes:karpenter.sh/v1:NodePool")}
 
 
-def test_the_server_takes_everything_else_that_a_pool_can_be_asked_for(clean: Cluster, register: Register) -> None:
+def test_the_server_accepts_all_other_options_of_a_pool(clean: Cluster, register: Register) -> None:
     for name, each in chosen(register).items():
         clean.apply(each)
 

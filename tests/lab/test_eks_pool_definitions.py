@@ -1,4 +1,4 @@
-"""A real API server takes the NodePools of shipped stacks, by the definitions of Karpenter's AWS chart."""
+"""A real API server accepts the NodePools of shipped stacks, by the definitions of Karpenter's AWS chart."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ pytestmark = pytest.mark.lab
 NODE_POOL = "kubernetes:karpenter.sh/v1:NodePool"
 
 GROUP = "aws.karpenter.sh"
-"""Where the test server has the chart's NodePool. Its rules say which labels of AWS's there are; those of the core take any."""
+"""Group of the chart's NodePool on the test server. Its rules list AWS's labels; those of the core accept any."""
 
 
 @pytest.fixture
 def defined(cluster: Cluster, tools: Tools) -> Iterator[Cluster]:
-    """An API server with the chart's NodePool in a group of its own: the lab's Karpenter keeps the core's."""
+    """Yield an API server with the chart's NodePool in a separate group: the lab's Karpenter uses the core's."""
     [node_pool] = read_objects(*tools.assets("karpenter-aws", "pool-crds"))
     node_pool["metadata"]["name"] = f"nodepools.{GROUP}"
     node_pool["spec"]["group"] = GROUP
@@ -41,7 +41,7 @@ def of_chart(pool: KubeObject) -> KubeObject:
     return integers(pool) | {"apiVersion": f"{GROUP}/v1"}
 
 
-def test_the_server_takes_every_pool_of_a_stack_and_of_auto_mode_and_adds_nothing_to_it(defined: Cluster) -> None:
+def test_the_server_accepts_every_pool_of_a_stack_and_of_auto_mode_and_adds_nothing_to_it(defined: Cluster) -> None:
     """The definition of Auto Mode's NodeClass is not public; its NodePool is Karpenter's, with the same rules."""
     for program in (as_shipped("dev-eks"), as_shipped("prod-eks"), declared("auto", auto_mode_settings())):
         for each in map(of_chart, program.inputs_of(NODE_POOL)):

@@ -1,6 +1,6 @@
-"""The pools of the EKS stack on real Kubernetes and Karpenter, with fake nodes: the same objects, but for the node class.
+"""The pools of the EKS stack on real Kubernetes and Karpenter, with fake nodes: the same objects, except the node class.
 
-What stands in for AWS: KWOK plays the nodes and what runs on them, and takes off the startup taints of storage drivers as these would.
+In place of AWS, KWOK simulates the nodes and their pods, and removes the startup taints of storage drivers as the drivers would.
 """
 
 from __future__ import annotations
@@ -53,19 +53,19 @@ def pools(stack_lab: LabControlPlane, stack: StackPlan, register: Register) -> I
 
 
 def job(plan: Plan, name: str) -> KubeObject:
-    """A Job of one T4, as Kueue lets it start: with the selector and the tolerations of the pool's flavor."""
+    """Return a Job of one T4, as Kueue starts it: with the selector and the tolerations of the pool's flavor."""
     [flavor] = [each for each in plan.flavors if each.pools == (POOL,)]
-    made = gpu_job(name, "work", "")
-    del made["metadata"]["labels"]
-    spec = made["spec"]["template"]["spec"]
+    created = gpu_job(name, "work", "")
+    del created["metadata"]["labels"]
+    spec = created["spec"]["template"]["spec"]
     del spec["priorityClassName"]
     spec["nodeSelector"] = flavor.node_labels
     spec["tolerations"] = [
         {"key": taint.key, "operator": "Equal", "value": taint.value, "effect": taint.effect.value} for taint in flavor.tolerated
     ]
-    # A failure that is counted would end the Job: what is taken away by the cloud is none.
-    made["spec"]["backoffLimit"] = 0
-    return made
+    # A counted failure would end the Job: a node that the cloud takes away must not count.
+    created["spec"]["backoffLimit"] = 0
+    return created
 
 
 def keys(taints: list[dict[str, Any]]) -> set[str]:
@@ -94,7 +94,7 @@ def test_a_waiting_job_gets_a_spot_node_of_its_pool_from_zero_and_the_empty_node
     pools.wait_for(NODE_CLAIM, lambda claims: not claims, "the end of the node's claim")
 
 
-def test_the_limit_of_gpus_alone_stops_the_next_node(pools: Cluster, plan: Plan) -> None:
+def test_the_limit_of_gpus_stops_the_next_node(pools: Cluster, plan: Plan) -> None:
     [pool] = [each for each in plan.pools if each.name == POOL]
     pools.patch(NODE_POOL, POOL, {"spec": {"limits": dict.fromkeys(("nodes", "cpu", "memory"))}})
     for number in range(pool.max_gpus):

@@ -1,4 +1,4 @@
-"""Startup taints on fake nodes: those of storage drivers are taken off, as the drivers would do it, and no others."""
+"""Startup taints on fake nodes: those of storage drivers are removed, as the drivers would do it, and no others."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OWN = {"key": "acme.example/warming-up", "effect": "NoSchedule"}
 
 @pytest.fixture
 def node(cluster: Cluster) -> Iterator[str]:
-    """A fake node of the test's own, without Karpenter, that starts with taints of drivers between others."""
+    """Yield the test's own fake node, without Karpenter, that starts with taints of drivers between others."""
     name = f"node-{uuid.uuid4().hex[:8]}"
     cluster.create(
         {

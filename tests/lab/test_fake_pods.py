@@ -1,4 +1,4 @@
-"""The fake nodes' pods end as a kubelet would end them; what Jobs decide on depends on it."""
+"""The fake nodes' pods end as a kubelet would end them; the decisions of Jobs depend on it."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_an_evicted_pod_fails_and_its_job_replaces_it_without_counting_a_failure
 def test_an_evicted_pod_that_exits_with_zero_completes_its_job_with_the_work_unfinished(
     cluster: Cluster, namespace: str, node: str
 ) -> None:
-    # The trap of the course's advice to exit with 0 on SIGTERM; kept here so that the lab shows it as a real cluster does.
+    # The trap in the course's advice to exit with 0 on SIGTERM. Kept here so that the lab shows it as a real cluster does.
     cluster.create(job_on(node, namespace, {f"{TERMINATE}exit-code": "0"}))
     [first] = cluster.wait_for(POD, running_pods, "the trainer's first pod", namespace=namespace)
 

@@ -1,7 +1,7 @@
-"""Pods that ask for EFA, on real Karpenter with fake nodes: they get a node with so many interfaces, and one that asks for huge pages none.
+"""Pods that request EFA, on real Karpenter with fake nodes. They get a node with enough interfaces, and none if they request huge pages.
 
-The KWOK provider offers the interfaces that Karpenter's own provider counts (flexspot/lab/parts.py). The device plugin, which says the
-same of a node that is there, and NCCL are not part of this.
+The KWOK provider offers the interfaces that Karpenter's own provider counts (flexspot/lab/parts.py). The device plugin, which reports the
+same of an existing node, and NCCL are not part of this.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ pytestmark = [
     pytest.mark.nightly(
         held_by="test_a_gang_asks_for_the_interfaces_of_its_nodes_where_all_its_pools_have_them, "
         "test_a_pod_has_the_share_of_the_interfaces_that_its_gpus_are_of_the_node, "
-        "test_what_comes_with_the_node_does_not_keep_a_job_in_its_queue"
+        "test_resources_that_come_with_a_node_do_not_keep_a_job_queued"
     ),
 ]
 
@@ -52,8 +52,8 @@ def stack() -> StackPlan:
 
 
 @pytest.fixture
-def ground(stack_lab: LabControlPlane, stack: StackPlan, register: Register) -> Iterator[Cluster]:
-    """A lab with the pools and the namespace, account and class of the team."""
+def team_cluster(stack_lab: LabControlPlane, stack: StackPlan, register: Register) -> Iterator[Cluster]:
+    """Yield a lab with the pools and the namespace, account and class of the team."""
     priority: KubeObject = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "gpu-training"}, "value": 1}
     account: KubeObject = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "workloads", "namespace": "red"}}
     with pools_on(stack_lab, stack, register, "red") as cluster:
@@ -62,7 +62,7 @@ def ground(stack_lab: LabControlPlane, stack: StackPlan, register: Register) -> 
 
 
 def rendered(stack: StackPlan, name: str, **fields: Any) -> KubeObject:
-    """A gang's Job as Kueue lets it start, without the bucket that a lab does not have."""
+    """Return a gang's Job as Kueue starts it, without the bucket that a lab does not have."""
     written = {"name": name, "team": "red", "workload_class": "training", "image": "trainer:1", "pods": 2, "gpus": 8, **fields}
     [job] = objects_of(stack.plan, "checkpointed-job", written)
     spec = job["spec"]["template"]["spec"]
@@ -75,13 +75,13 @@ def rendered(stack: StackPlan, name: str, **fields: Any) -> KubeObject:
     return job
 
 
-def test_each_pod_of_a_gang_gets_a_node_with_all_the_interfaces_it_asks_for(ground: Cluster, stack: StackPlan) -> None:
-    ground.create(rendered(stack, "gang", fast_network=True))
+def test_each_pod_of_a_gang_gets_a_node_with_all_the_interfaces_it_asks_for(team_cluster: Cluster, stack: StackPlan) -> None:
+    team_cluster.create(rendered(stack, "gang", fast_network=True))
 
-    pods = ground.wait_for(
+    pods = team_cluster.wait_for(
         POD, lambda found: running if len(running := running_pods(found)) == 2 else None, "both pods to run", namespace="red"
     )
-    nodes = {each["metadata"]["name"]: each for each in ground.list(NODE)}
+    nodes = {each["metadata"]["name"]: each for each in team_cluster.list(NODE)}
     used = [nodes[each["spec"]["nodeName"]] for each in pods]
     assert len({each["metadata"]["name"] for each in used}) == 2
     assert {each["metadata"]["labels"]["karpenter.sh/nodepool"] for each in used} == {"a100-efa"}
@@ -89,16 +89,16 @@ def test_each_pod_of_a_gang_gets_a_node_with_all_the_interfaces_it_asks_for(grou
     assert {pod["spec"]["containers"][0]["resources"]["limits"][EFA_RESOURCE] for pod in pods} == {"4"}
 
 
-def test_for_a_pod_that_asks_for_huge_pages_karpenter_makes_no_node(ground: Cluster, stack: StackPlan) -> None:
-    """Which is why rendered pods ask for none, and tell libfabric so."""
+def test_karpenter_creates_no_node_for_a_pod_that_requests_huge_pages(team_cluster: Cluster, stack: StackPlan) -> None:
+    """Therefore rendered pods request none, and disable them in libfabric."""
     job = rendered(stack, "pages", pods=1, fast_network=True)
     resources = job["spec"]["template"]["spec"]["containers"][0]["resources"]
     for amounts in resources.values():
         amounts["hugepages-2Mi"] = "5120Mi"
-    ground.create(job)
+    team_cluster.create(job)
 
-    def told(events: list[KubeObject]) -> bool:
+    def refused(events: list[KubeObject]) -> bool:
         return any("no instance type has enough resources" in str(each.get("message", "")) for each in events)
 
-    ground.wait_for("v1/Event", told, "Karpenter's refusal", namespace="red")
-    assert ground.list(NODE) == []
+    team_cluster.wait_for("v1/Event", refused, "Karpenter's refusal", namespace="red")
+    assert team_cluster.list(NODE) == []

@@ -1,4 +1,4 @@
-"""A part that dies while Jobs run: it is named, it is repaired, and no Job is lost."""
+"""A part that dies while Jobs run: status names it, start repairs it, and no Job is lost."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PARTS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", 
 
 @pytest.fixture
 def team_with_jobs(cluster: Cluster) -> Iterator[str]:
-    """A team of whose three Jobs two run on its own share, one on what it borrowed."""
+    """Yield a team with three Jobs: two run on its own share, one on a borrowed GPU."""
     cluster.apply(*platform_objects())
     for number in range(3):
         cluster.create(gpu_job(f"job-{number}", "team-alpha", LOW))
@@ -36,7 +36,7 @@ def team_with_jobs(cluster: Cluster) -> Iterator[str]:
 
 
 def finish(cluster: Cluster, team: str, count: int) -> None:
-    """Lets the Jobs end. A pod that takes another's place after it was let go is let go as well: it would run for minutes."""
+    """Let the Jobs end. A pod that replaces another after the release is released as well: it would run for minutes."""
     for _ in range(4):
         release(cluster, team)
         with suppress(WaitTimeoutError):
@@ -45,7 +45,7 @@ def finish(cluster: Cluster, team: str, count: int) -> None:
     pytest.fail(f"{count} Jobs of {team} are not complete; its pods: {', '.join(pods)}")
 
 
-# Of the other parts the start is the same; a restart of the API server is also in test_kubernetes_provider.py.
+# The other parts start in the same way; a restart of the API server is also in test_kubernetes_provider.py.
 _BREADTH = pytest.mark.nightly(held_by="test_a_killed_part_is_named_by_status_repaired_by_start_and_no_job_is_lost")
 
 
@@ -68,7 +68,7 @@ def test_a_killed_part_is_named_by_status_repaired_by_start_and_no_job_is_lost(
 
     assert part in report.started
     assert all(each.state is PartState.RUNNING for each in lab.status(tools))
-    # Work that comes after the repair runs too, so the part not only answers but works.
+    # Work that is submitted after the repair runs, too, so the part not only answers but works.
     cluster.create(gpu_job("job-after-repair", team_with_jobs, LOW))
     wait_for_running(cluster, team_with_jobs, 4)
     finish(cluster, team_with_jobs, 4)

@@ -1,4 +1,4 @@
-"""Objects made at random get one verdict from a stack's policies, evaluated by a real API server or without one, and from lint."""
+"""Random objects get the same verdict from a stack's policies, evaluated by a real API server or without one, and from lint."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from admission_ground import ELSEWHERE, Answer, holding_those_of, kinds_of_frameworks, passed_over
+from admission_fixtures import ELSEWHERE, Answer, ignored_errors, kinds_of_frameworks, with_policies_of
 from admission_parity import namespace_object, told_of_each
 from cel_evaluator import judged
 from generated_objects import FEW, Generator
@@ -34,30 +34,30 @@ STOPPING = {rule.name for rule in all_rules() if rule.level is Level.MANDATORY}
 
 
 def evaluated(stack: str, objects: list[KubeObject], namespace_labels: dict[str, str]) -> list[tuple[KubeObject, Answer]]:
-    """What a stack's policies say of objects in a CEL evaluator that needs no API server."""
+    """Return the verdicts of a stack's policies on objects, from a CEL evaluator that needs no API server."""
     policies = admission_policies(facts_of(plan_of(stack)))
     answers: list[tuple[KubeObject, Answer]] = []
     for each in objects:
-        told = [found for policy in policies if (found := judged(policy, each, namespace_labels=namespace_labels))]
-        answers.append((each, Answer(each, "", {}, {rule: said[0] for found in told for rule, said in found.items() if said})))
+        judged_by = [found for policy in policies if (found := judged(policy, each, namespace_labels=namespace_labels))]
+        answers.append((each, Answer(each, "", {}, {rule: said[0] for found in judged_by for rule, said in found.items() if said})))
     return answers
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("stack", ["prod-gke", "prod-eks"])
-def test_a_made_object_gets_one_verdict_from_policies_and_lint(stack: str) -> None:
+def test_a_generated_object_gets_the_same_verdict_from_policies_and_lint(stack: str) -> None:
     plan = plan_of(stack)
     team = plan.teams[0].namespace
     labels = {TEAM_LABEL: team}
 
-    made = Generator(SEEDS[stack], team, plan, FEW).objects(100)
+    created = Generator(SEEDS[stack], team, plan, FEW).objects(100)
 
-    assert len(compare(stack, evaluated(stack, made, labels), {team: labels}, refusing=False)) >= 8
+    assert len(compare(stack, evaluated(stack, created, labels), {team: labels}, refusing=False)) >= 8
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("operator", ["In", "NotIn", "Exists", "DoesNotExist"])
-def test_an_expression_of_affinity_means_to_policies_what_it_means_to_lint(operator: str) -> None:
+def test_affinity_expressions_have_the_same_meaning_for_policies_and_lint(operator: str) -> None:
     plan = plan_of("prod-gke")
     team = plan.teams[0].namespace
     labels = {TEAM_LABEL: team}
@@ -79,43 +79,43 @@ def test_an_expression_of_affinity_means_to_policies_what_it_means_to_lint(opera
     compare("prod-gke", evaluated("prod-gke", jobs, labels), {team: labels}, refusing=False)
 
 
-WIDE = pytest.mark.nightly(held_by="test_a_made_object_gets_one_verdict_from_server_and_lint")
+WIDE = pytest.mark.nightly(held_by="test_a_generated_object_gets_the_same_verdict_from_server_and_lint")
 
 
 @pytest.mark.lab
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("stack,objects", [("local", 100), *(pytest.param(stack, 700, marks=WIDE) for stack in SEEDS)])
-def test_a_made_object_gets_one_verdict_from_server_and_lint(stack: str, objects: int, cluster: Cluster) -> None:
+def test_a_generated_object_gets_the_same_verdict_from_server_and_lint(stack: str, objects: int, cluster: Cluster) -> None:
     plan = plan_of(stack)
     team = plan.teams[0].namespace
     answers: list[tuple[KubeObject, Answer]] = []
     refused_by_kubernetes: Counter[str] = Counter()
-    # What guards a guarantee is no rule of lint's, and what fills labels in would hide that they are missing.
-    with kinds_of_frameworks(cluster), holding_those_of(as_shipped(stack), cluster, team, guards=False) as asked:
-        before = passed_over(asked)
+    # Lint has no rules for policies that protect a guarantee, and policies that add labels would hide that they are missing.
+    with kinds_of_frameworks(cluster), with_policies_of(as_shipped(stack), cluster, team, guards=False) as server:
+        before = ignored_errors(server)
         for namespace, seed in ((ELSEWHERE, SEEDS[stack]), (team, SEEDS[stack] + 100)):
             for each in Generator(seed, namespace, plan).objects(objects // 2):
-                answer = asked.ask(each)
+                answer = server.ask(each)
                 if answer.taken is None and not answer.denied:
                     refused_by_kubernetes[re.sub(r"\[?\d+\]?|made|v\d", "N", answer.refusal)[:260]] += 1
                 else:
                     answers.append((answer.taken or each, answer))
-        assert passed_over(asked) == before, "a policy ended in an error"
+        assert ignored_errors(server) == before, "a policy ended in an error"
 
-    # A refusal does not say what the server would have filled in; what is refused is judged as it was sent.
+    # A refusal does not show what the server would have filled in, so a refused object is judged as it was sent.
     assert sum(refused_by_kubernetes.values()) < objects // 10, refused_by_kubernetes.most_common(12)
     assert len(compare(stack, answers, {team: {TEAM_LABEL: team}, ELSEWHERE: {}}, refusing=True)) >= 8
 
 
 def most_gpus(each: KubeObject, facts: dict[str, str]) -> int:
-    """How many GPUs a container may have: the stack's fact of the priority that all pods of a made object share."""
+    """Return the largest number of GPUs per container: the stack's fact of the priority that all pods of a generated object share."""
     named = {f"{MOST_GPUS}.{priority}" for priority in values_of(each, "priorityClassName")} & facts.keys()
     assert len(named) <= 1
     return int(facts[named.pop() if named else MOST_GPUS])
 
 
 def values_of(value: Any, field: str) -> Iterator[Any]:
-    """The values of a field, wherever it stands in an object."""
+    """Yield the values of a field, wherever it is in an object."""
     if isinstance(value, dict):
         if field in value:
             yield value[field]
@@ -129,9 +129,9 @@ def values_of(value: Any, field: str) -> Iterator[Any]:
 OPEN = re.compile(
     r"topology[.]|eks[.]amazonaws[.]com/|(node[.])?kubernetes[.]io/|cloud[.]google[.]com/machine-family|karpenter[.]k8s[.]aws/"
 )
-"""Labels that a cloud sets on nodes of its own accord: lint says nothing against a pool for them, and a cluster's facts name none.
+"""Labels that a cloud sets on nodes by itself. Lint accepts them in pools, and a cluster's facts do not contain them.
 
-So a cluster is not certain of what lint is. Of the rules that look at where pods run this is the one difference.
+So a cluster is uncertain where lint is certain. This is the only difference among the rules that check where pods run.
 """
 
 OF_PLACES = {"grace-exceeds-notice", "job-dies-on-interruption", "flex-job-over-seven-days"}
@@ -141,20 +141,23 @@ WRITTEN_OTHERWISE = re.compile(
     r"(?<=has a limit of )\S+|-node-pool(?=,)|(?<=spec[.]hard\[)[^]]+|(?<=counted as )\S+|(?<=To fix it: write )requests\S+"
     r"|(?<=by nodeSelector )[^)]+"
 )
-"""What differs in words where the verdict is one: lint shows the number that is meant and the server what is written, a pool of GKE's is to
-lint what Pulumi calls it, and of several entries of a mapping that are wrong each names another."""
+"""Parts of messages that differ for the same verdict.
+
+Lint shows the number in effect, and the server the written one. Lint names a GKE pool by its Pulumi name. Of several wrong entries of a
+mapping, each names another.
+"""
 
 
 def alike(said: str, by_rules: list[str]) -> bool:
-    """Whether one of the rule's own sentences is the server's."""
+    """Return whether one of the rule's own messages is the server's."""
     return WRITTEN_OTHERWISE.sub("", said) in {WRITTEN_OTHERWISE.sub("", each) for each in by_rules}
 
 
 def differences(answer: Answer, found: dict[str, list[str]], *, of_team: bool) -> set[str]:
-    """The rules of which server and lint do not say the same."""
+    """Return the rules on which server and lint disagree."""
     stopping = found.keys() & STOPPING
     if answer.denied:
-        # Of what a refusal could name it names the first.
+        # A refusal names only the first of its possible reasons.
         return answer.denied.keys() - stopping
     different = answer.warned.keys() ^ found.keys()
     different |= {rule for rule, said in answer.warned.items() if rule in found and not alike(said, found[rule])}
@@ -162,12 +165,12 @@ def differences(answer: Answer, found: dict[str, list[str]], *, of_team: bool) -
 
 
 def explained(each: KubeObject, different: set[str]) -> bool:
-    """Whether lint alone is certain of something that hangs on a label of the cloud's own."""
+    """Return whether only lint is certain, because of a label that the cloud sets by itself."""
     return different <= OF_PLACES and any(OPEN.match(key) for key in selecting(each))
 
 
 def selecting(each: KubeObject) -> Iterator[str]:
-    """The keys of labels by which pods select nodes."""
+    """Yield the keys of labels by which pods select nodes."""
     for selector in values_of(each, "nodeSelector"):
         yield from selector
     for expressions in values_of(each, "matchExpressions"):
@@ -175,9 +178,9 @@ def selecting(each: KubeObject) -> Iterator[str]:
 
 
 def compare(stack: str, answers: list[tuple[KubeObject, Answer]], labels: dict[str, dict[str, str]], *, refusing: bool) -> set[str]:
-    """Hold answers against what lint says of the same objects, and return the rules that these break.
+    """Compare answers with lint's findings about the same objects. Return the rules that these violate.
 
-    `refusing` says whether the answers refuse what stops in a team's namespace.
+    `refusing`: whether the answers refuse findings that stop an object in a team's namespace.
     """
     facts = dict(facts_of(plan_of(stack)))
     namespaces = [read_source(from_manifest(namespace_object({"metadata": {"namespace": name}}, own))) for name, own in labels.items()]
@@ -187,8 +190,8 @@ def compare(stack: str, answers: list[tuple[KubeObject, Answer]], labels: dict[s
     for most in sorted({most_gpus(each, facts) for each, _ in answers}):
         group = [(each, answer) for each, answer in answers if most_gpus(each, facts) == most]
         settings = Settings(values={"gpu-container-above-maximum": {MOST_GPUS: most}})
-        told = told_of_each([each for each, _ in group], [*readings_of(stack), *namespaces], settings)
-        for (each, answer), by_rules in zip(group, told, strict=True):
+        findings = told_of_each([each for each, _ in group], [*readings_of(stack), *namespaces], settings)
+        for (each, answer), by_rules in zip(group, findings, strict=True):
             found = {rule: said for rule, said in by_rules.items() if said}
             broken |= found.keys()
             different = differences(answer, found, of_team=refusing and bool(labels[each["metadata"]["namespace"]]))

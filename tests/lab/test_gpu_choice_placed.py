@@ -1,12 +1,12 @@
-"""Jobs that say how much memory their GPU needs, on real Kueue: they get GPUs that have it, or wait, and never the other ones."""
+"""Jobs that set the memory of their GPU, on real Kueue: they get GPUs with enough memory, or wait, and never get others."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 import pytest
-from queue_fixtures import QueueGround, pools_of, queues_of
-from workload_ground import finish, submit, wait_for_pods
+from queue_fixtures import QueuePlatform, pools_of, queues_of
+from workload_fixtures import finish, submit, wait_for_pods
 
 if TYPE_CHECKING:
     from queue_objects import Register
@@ -19,9 +19,9 @@ MACHINES = {"large": "p4de.24xlarge", "small": "p4d.24xlarge"}
 """Eight A100 each, of 80 and of 40 GB."""
 
 
-def pools_of_job(ground: QueueGround, job: str) -> set[str | None]:
-    """The pools under the one running pod of a Job."""
-    return pools_of(ground.cluster, wait_for_pods(ground, job, 1))
+def pools_of_job(platform: QueuePlatform, job: str) -> set[str | None]:
+    """Return the pools of the one running pod of a Job."""
+    return pools_of(platform.cluster, wait_for_pods(platform, job, 1))
 
 
 def test_when_the_large_gpus_are_taken_a_job_that_needs_them_waits_although_small_ones_are_free(
@@ -33,22 +33,22 @@ def test_when_the_large_gpus_are_taken_a_job_that_needs_them_waits_although_smal
     ]
     teams = [{"name": "alpha", "shares": dict.fromkeys(MACHINES, 8)}]
     nodes = dict.fromkeys(MACHINES, 1)
-    with queues_of(cluster, register, nodes, pools=pools, teams=teams) as ground:
-        large, small = ({ground.own(name)} for name in MACHINES)
-        submit(ground, "checkpointed-job", "first", gpus=8, gpu_memory_gb=80)
-        assert pools_of_job(ground, "first") == large
+    with queues_of(cluster, register, nodes, pools=pools, teams=teams) as platform:
+        large, small = ({platform.own(name)} for name in MACHINES)
+        submit(platform, "checkpointed-job", "first", gpus=8, gpu_memory_gb=80)
+        assert pools_of_job(platform, "first") == large
 
-        submit(ground, "checkpointed-job", "by-memory", gpus=8, gpu_memory_gb=80)
-        # Of the flavor that it may have, and of the other one, whose quota is free, that it may not.
-        told = ground.wait_for_refusal("alpha", "by-memory", "insufficient unused quota")
-        assert "doesn't match node affinity" in told
+        submit(platform, "checkpointed-job", "by-memory", gpus=8, gpu_memory_gb=80)
+        # Of the flavor that it may use, and of the other one, whose quota is free, that it may not use.
+        message = platform.wait_for_refusal("alpha", "by-memory", "insufficient unused quota")
+        assert "doesn't match node affinity" in message
 
-        submit(ground, "checkpointed-job", "modest", gpus=8, gpu_memory_gb=40)
-        assert pools_of_job(ground, "modest") == small, "40 GB do for it"
-        finish(ground, "modest", "first")
-        assert pools_of_job(ground, "by-memory") == large
-        finish(ground, "by-memory")
+        submit(platform, "checkpointed-job", "modest", gpus=8, gpu_memory_gb=40)
+        assert pools_of_job(platform, "modest") == small, "40 GB do for it"
+        finish(platform, "modest", "first")
+        assert pools_of_job(platform, "by-memory") == large
+        finish(platform, "by-memory")
 
-        submit(ground, "checkpointed-job", "by-name", gpus=8, gpu_models=["a100-40gb"])
-        assert pools_of_job(ground, "by-name") == small, "the large ones are free, and come first"
-        finish(ground, "by-name")
+        submit(platform, "checkpointed-job", "by-name", gpus=8, gpu_models=["a100-40gb"])
+        assert pools_of_job(platform, "by-name") == small, "the large ones are free, and come first"
+        finish(platform, "by-name")

@@ -1,12 +1,15 @@
-"""What whoever may `edit` in a team's namespace can make of work that is there: a member with the role `submit` changes nothing of it."""
+"""Changes of existing work by users with the role `edit` in a team's namespace.
+
+A member with the role `submit` can change nothing of it.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tenancy_ground import Member
-from test_hostile_submissions import DEPLOYERS, MEMBERS, outcome_of, platform
+from tenancy_fixtures import Member
+from test_hostile_submissions import DEPLOYERS, MEMBERS, guarded_platform, outcome_of
 
 from flexspot.capacity.catalog.node_labels import GPU_RESOURCE, QUEUE_LABEL
 from flexspot.lab.cluster import POD, condition
@@ -15,7 +18,7 @@ from flexspot.lab.exercise.play import JOB, running_pods
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from queue_fixtures import QueueGround
+    from queue_fixtures import QueuePlatform
     from queue_objects import Register
 
     from flexspot.lab.cluster import Cluster, KubeObject
@@ -24,14 +27,14 @@ pytestmark = pytest.mark.lab
 
 
 @pytest.fixture
-def ground(cluster: Cluster, register: Register) -> Iterator[QueueGround]:
-    """Alpha has its two GPUs and has borrowed beta's; more of its work waits."""
-    with platform(cluster, register) as made:
-        made.submit("alpha", "running", gpus=4)
-        made.wait_for_running("alpha", "running")
-        made.submit("alpha", "waiting", gpus=2)
-        made.wait_for_workload("alpha", "waiting", lambda each: not condition(each, "QuotaReserved"), "waiting")
-        yield made
+def platform(cluster: Cluster, register: Register) -> Iterator[QueuePlatform]:
+    """Yield a platform where alpha has its two GPUs and has borrowed beta's; more of its work waits."""
+    with guarded_platform(cluster, register) as deployed:
+        deployed.submit("alpha", "running", gpus=4)
+        deployed.wait_for_running("alpha", "running")
+        deployed.submit("alpha", "waiting", gpus=2)
+        deployed.wait_for_workload("alpha", "waiting", lambda each: not condition(each, "QuotaReserved"), "waiting")
+        yield deployed
 
 
 def pod_spec(**fields: Any) -> dict[str, Any]:
@@ -59,13 +62,13 @@ CHANGES: dict[str, tuple[str, dict[str, Any], str]] = {
     ),
     "a finalizer": ("running", {"metadata": {"finalizers": ["acme.com/keep"]}}, "finalizer-of-ones-own"),
     "billed to others": ("waiting", {"metadata": {"labels": {"flexspot.dev/team": "beta"}}}, "billed-to-others"),
-    # The last: until Kueue has suspended it again, its template cannot be changed at all.
+    # Tried last: until Kueue has suspended it again, its template cannot be changed at all.
     "a start by hand": ("waiting", {"spec": {"suspend": False}}, "taken"),
 }
 
 
-def test_no_change_of_work_takes_what_is_another_teams(ground: QueueGround, cluster: Cluster) -> None:
-    namespace = ground.own("alpha")
+def test_no_change_of_work_takes_another_teams_share(platform: QueuePlatform, cluster: Cluster) -> None:
+    namespace = platform.own("alpha")
     member, editor = Member(cluster.kubeconfig, MEMBERS), Member(cluster.kubeconfig, DEPLOYERS)
 
     for name, change, _ in CHANGES.values():
@@ -73,21 +76,21 @@ def test_no_change_of_work_takes_what_is_another_teams(ground: QueueGround, clus
     found = {title: outcome_of(editor.patch, JOB, name, change, namespace) for title, (name, change, _) in CHANGES.items()}
     assert found == {title: expected for title, (_, _, expected) in CHANGES.items()}
 
-    # What was taken is harmless: beta has all that is its own, and no more runs of alpha than its queue has admitted.
+    # Accepted changes are harmless: beta has its whole share, and alpha runs no more than its queue has admitted.
     for name in ("own-0", "own-1"):
-        ground.submit("beta", name)
-    ground.wait_for_running("beta", "own-0", "own-1")
+        platform.submit("beta", name)
+    platform.wait_for_running("beta", "own-0", "own-1")
 
     def started_as_admitted(jobs: list[KubeObject]) -> bool:
-        # The preempted work leaves alpha its own two GPUs, for which Kueue may admit what waited: it then runs as it should.
-        admitted = {name for name, each in ground.workloads("alpha").items() if condition(each, "Admitted")}
+        # The preempted work leaves alpha its own two GPUs, for which Kueue may admit waiting work: it then runs as it should.
+        admitted = {name for name, each in platform.workloads("alpha").items() if condition(each, "Admitted")}
         return {each["metadata"]["name"] for each in jobs if not each["spec"].get("suspend")} <= admitted
 
     cluster.wait_for(JOB, started_as_admitted, "that nothing runs but what Kueue has admitted", namespace=namespace)
 
 
-def test_running_pods_get_neither_containers_nor_gpus(ground: QueueGround, cluster: Cluster) -> None:
-    [pod] = running_pods(cluster.list(POD, ground.own("alpha")))
+def test_running_pods_get_neither_containers_nor_gpus(platform: QueuePlatform, cluster: Cluster) -> None:
+    [pod] = running_pods(cluster.list(POD, platform.own("alpha")))
     name, namespace = pod["metadata"]["name"], pod["metadata"]["namespace"]
     [container] = pod["spec"]["containers"]
     ephemeral = {

@@ -1,4 +1,4 @@
-"""A team's member who tries to get at another team's GPUs: each try of hostile_submissions.yaml, on a real API server with real Kueue."""
+"""A team member who tries to get another team's GPUs: each attempt of hostile_submissions.yaml, on a real API server with real Kueue."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
-from admission_ground import holding
+from admission_fixtures import with_policies
 from kubernetes.client.exceptions import ApiException
-from queue_fixtures import FOUR_L4, QueueGround, queues_of
+from queue_fixtures import FOUR_L4, QueuePlatform, queues_of
 from queue_objects import admission_objects
-from tenancy_ground import Member
+from tenancy_fixtures import Member
 
 from flexspot.capacity.catalog.node_labels import QUEUE_LABEL
 from flexspot.lab.cluster import condition
@@ -34,12 +34,12 @@ _POLICY = r"ValidatingAdmissionPolicy 'flexspot-guarantee[a-z-]*' with binding '
 _REFUSED = re.compile(rf"{_POLICY}: (?P<rule>[a-z-]+): .*To fix it: ")
 
 _REFUSERS = {"is forbidden: User": "forbidden", "exceeded quota": "quota", "kb.io": "kueue", "is invalid: ": "kubernetes"}
-"""Who else refuses, by what it says: the roles, Kueue's webhooks, the API server's own validation."""
+"""Other refusers, by their message: the roles, Kueue's webhooks, the API server's own validation."""
 
 
 @contextmanager
-def platform(cluster: Cluster, register: Register) -> Generator[QueueGround]:
-    """A node of four GPUs, two of each team, room for services, and the policies.
+def guarded_platform(cluster: Cluster, register: Register) -> Generator[QueuePlatform]:
+    """Yield a node of four GPUs, two of each team, room for services, and the policies.
 
     One group has alpha's role `submit`, another Kubernetes' own `edit` there.
     """
@@ -47,10 +47,10 @@ def platform(cluster: Cluster, register: Register) -> Generator[QueueGround]:
     services = {"name": "l4-on-demand", "machine": "g6.xlarge", "capacity_type": "on-demand", "max_nodes": 1, "serves": ["inference"]}
     alpha = {"name": "alpha", "shares": {"l4-spot": 2}, "unqueued": {"l4-on-demand": 1}, "submitters": [MEMBERS], "projects": ["speech"]}
     teams = [alpha, {"name": "beta", "shares": {"l4-spot": 2}}]
-    with queues_of(cluster, register, {"l4-spot": 1}, pools=[pool, services], teams=teams) as ground:
-        cluster.apply(binding(ground.own("alpha")))
-        with holding(cluster, admission_objects(ground.plan, register), ground.own("alpha")):
-            yield ground
+    with queues_of(cluster, register, {"l4-spot": 1}, pools=[pool, services], teams=teams) as platform:
+        cluster.apply(binding(platform.own("alpha")))
+        with with_policies(cluster, admission_objects(platform.plan, register), platform.own("alpha")):
+            yield platform
 
 
 def binding(namespace: str) -> KubeObject:
@@ -65,7 +65,7 @@ def binding(namespace: str) -> KubeObject:
 
 
 def merged(base: Any, more: Any) -> Any:
-    """`more` merged into `base`: mappings by key, a null takes a key out, the rest is replaced."""
+    """Return `more` merged into `base`: mappings by key, null removes a key, other values replace."""
     if not isinstance(base, dict) or not isinstance(more, dict):
         return more
     found = {key: merged(base.get(key), value) for key, value in more.items()}
@@ -73,7 +73,7 @@ def merged(base: Any, more: Any) -> Any:
 
 
 def filled(written: Any, names: dict[str, str]) -> Any:
-    """What is written, with the names that begin with a dollar."""
+    """Return the text with the names that begin with a dollar filled in."""
     if isinstance(written, dict):
         return {key: filled(value, names) for key, value in written.items()}
     if isinstance(written, list):
@@ -81,18 +81,18 @@ def filled(written: Any, names: dict[str, str]) -> Any:
     return names.get(written, written) if isinstance(written, str) else written
 
 
-def submission(ground: QueueGround, name: str, tried: dict[str, Any], names: dict[str, str]) -> KubeObject:
-    """The object of a try."""
-    tried, namespace = filled(tried, names), ground.own("alpha")
+def submission(platform: QueuePlatform, name: str, tried: dict[str, Any], names: dict[str, str]) -> KubeObject:
+    """Return the object of an attempt."""
+    tried, namespace = filled(tried, names), platform.own("alpha")
     if "manifest" in tried:
         return merged(tried["manifest"], {"metadata": {"namespace": namespace}})
-    job = ground.job("alpha", name)
+    job = platform.job("alpha", name)
     spec = job["spec"]["template"]["spec"]
     if "queue" in tried:
         job["metadata"]["labels"] = {QUEUE_LABEL: tried["queue"]} if tried["queue"] else {}
     for field in ("affinity", "tolerations", "nodeSelector") if tried.get("bare") else ():
         spec.pop(field, None)
-    # The Job's own list of tolerations stays, and what is tried comes beside it.
+    # The Job's own list of tolerations stays, and the attempt's are added.
     tolerations = [*spec.get("tolerations", []), *tried.get("pod", {}).get("tolerations", [])]
     if "container" in tried and "resources" in tried["container"]:
         spec["containers"][0].pop("resources")
@@ -118,12 +118,12 @@ def submission(ground: QueueGround, name: str, tried: dict[str, Any], names: dic
 
 
 def outcome(sender: Cluster, each: KubeObject) -> str:
-    """What came of creating it: the rule that refused it, who else did, or `taken`."""
+    """Return the outcome of creating it: the rule that refused it, another refuser, or `taken`."""
     return outcome_of(sender.create, each)
 
 
 def outcome_of(act: Callable[..., object], *arguments: Any, **named: Any) -> str:
-    """What came of a call to the API server."""
+    """Return the outcome of a call to the API server."""
     try:
         act(*arguments, **named)
     except ApiException as error:
@@ -135,43 +135,43 @@ def outcome_of(act: Callable[..., object], *arguments: Any, **named: Any) -> str
 
 
 @pytest.fixture
-def ground(cluster: Cluster, register: Register) -> Iterator[QueueGround]:
-    with platform(cluster, register) as made:
-        yield made
+def platform(cluster: Cluster, register: Register) -> Iterator[QueuePlatform]:
+    with guarded_platform(cluster, register) as deployed:
+        yield deployed
 
 
-def test_no_submission_of_a_member_keeps_another_team_from_its_share(ground: QueueGround, cluster: Cluster) -> None:
-    ground.submit("alpha", "admitted")
-    ground.wait_for_running("alpha", "admitted")
-    admitted = cluster.get(JOB, "admitted", ground.own("alpha"))
+def test_no_submission_of_a_member_keeps_another_team_from_its_share(platform: QueuePlatform, cluster: Cluster) -> None:
+    platform.submit("alpha", "admitted")
+    platform.wait_for_running("alpha", "admitted")
+    admitted = cluster.get(JOB, "admitted", platform.own("alpha"))
     assert admitted is not None
-    node = next(each["metadata"]["name"] for each in cluster.list(NODE) if each["metadata"]["name"].startswith(f"node-{ground.suffix}"))
+    node = next(each["metadata"]["name"] for each in cluster.list(NODE) if each["metadata"]["name"].startswith(f"node-{platform.suffix}"))
     names = {"$ADMITTED": admitted["metadata"]["uid"], "$NODE": node}
 
     found: dict[str, str] = {}
     wanted: dict[str, str] = {}
     for sender, group in ((Member(cluster.kubeconfig, MEMBERS), "as_member"), (Member(cluster.kubeconfig, DEPLOYERS), "as_deployer")):
         for number, (title, tried) in enumerate(TRIES[group].items()):
-            each = submission(ground, f"{group.replace('_', '-')}-{number}", tried, names)
+            each = submission(platform, f"{group.replace('_', '-')}-{number}", tried, names)
             found[title] = outcome(sender, each)
             wanted[title] = "taken" if tried["outcome"] == "harmless" else tried["outcome"]
     assert {title: each for title, each in found.items() if each != wanted[title]} == {}
 
-    # What was taken is harmless: alpha's queue holds it, and beta gets all that is its own at once.
-    ground.submit("beta", "own-0")
-    ground.submit("beta", "own-1")
-    ground.wait_for_running("beta", "own-0", "own-1")
-    assert not [job for job, each in ground.workloads("beta").items() if not condition(each, "Admitted")]
+    # Accepted work is harmless: alpha's queue contains it, and beta gets its whole share at once.
+    platform.submit("beta", "own-0")
+    platform.submit("beta", "own-1")
+    platform.wait_for_running("beta", "own-0", "own-1")
+    assert not [job for job, each in platform.workloads("beta").items() if not condition(each, "Admitted")]
 
 
 def claim(namespace: str, name: str, **spec: Any) -> KubeObject:
-    asked = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}, **spec}
-    return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": name, "namespace": namespace}, "spec": asked}
+    fields = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}, **spec}
+    return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": name, "namespace": namespace}, "spec": fields}
 
 
-def test_people_of_a_team_delete_their_own_claims_and_who_runs_the_platform_deletes_its(ground: QueueGround, cluster: Cluster) -> None:
-    """As the claims of checkpoints and data sets: of a volume that is there, without a class."""
-    namespace, kind = ground.own("alpha"), "v1/PersistentVolumeClaim"
+def test_a_teams_people_delete_their_claims_and_operators_delete_the_platforms(platform: QueuePlatform, cluster: Cluster) -> None:
+    """The claims of checkpoints and data sets use an existing volume, without a class."""
+    namespace, kind = platform.own("alpha"), "v1/PersistentVolumeClaim"
     cluster.create(claim(namespace, "checkpoints", storageClassName="", volumeName="checkpoints-of-alpha"))
 
     for group in (MEMBERS, DEPLOYERS):
@@ -187,42 +187,45 @@ def test_people_of_a_team_delete_their_own_claims_and_who_runs_the_platform_dele
     cluster.wait_for(kind, lambda claims: not claims, "the end of the platform's claim", namespace=namespace)
 
 
-def test_deleted_work_takes_its_pods_with_it(ground: QueueGround, cluster: Cluster) -> None:
-    """Left behind, they would run on while Kueue gives their quota to others."""
-    ground.submit("alpha", "left")
-    ground.wait_for_running("alpha", "left")
+def test_deleted_work_deletes_its_pods(platform: QueuePlatform, cluster: Cluster) -> None:
+    """Left behind, they would continue to run while Kueue gives their quota to other teams."""
+    platform.submit("alpha", "left")
+    platform.wait_for_running("alpha", "left")
     member = Member(cluster.kubeconfig, MEMBERS)
     jobs = member._resource(JOB)  # noqa: SLF001 -- the client of this person, with options that `delete` has not
 
     with pytest.raises(ApiException) as refused:
-        jobs.delete(name="left", namespace=ground.own("alpha"), body={"propagationPolicy": "Orphan"})
+        jobs.delete(name="left", namespace=platform.own("alpha"), body={"propagationPolicy": "Orphan"})
     assert "work-left-behind: deleted with propagationPolicy Orphan" in str(refused.value.body)
 
-    jobs.delete(name="left", namespace=ground.own("alpha"), body={"propagationPolicy": "Background"})
-    ground.wait_for_running("alpha")
+    jobs.delete(name="left", namespace=platform.own("alpha"), body={"propagationPolicy": "Background"})
+    platform.wait_for_running("alpha")
 
 
-def test_work_keeps_a_deadline_and_gives_its_gpus_back_when_it_is_over(ground: QueueGround, cluster: Cluster) -> None:
-    """Members change no work; whoever may edit it may set the end sooner, and neither take it away nor move it beyond the class's limit."""
-    ground.submit("alpha", "ends")
-    ground.wait_for_running("alpha", "ends")
+def test_work_keeps_a_deadline_and_gives_its_gpus_back_when_it_is_over(platform: QueuePlatform, cluster: Cluster) -> None:
+    """Members cannot change work.
+
+    Users who may edit it can bring the end forward, but neither remove it nor move it beyond the class's limit.
+    """
+    platform.submit("alpha", "ends")
+    platform.wait_for_running("alpha", "ends")
     editor = Member(cluster.kubeconfig, DEPLOYERS)
 
     for longer in (None, 604_801):
         with pytest.raises(ApiException) as refused:
-            editor.patch(JOB, "ends", {"spec": {"activeDeadlineSeconds": longer}}, ground.own("alpha"))
+            editor.patch(JOB, "ends", {"spec": {"activeDeadlineSeconds": longer}}, platform.own("alpha"))
         assert "never-ends: spec.activeDeadlineSeconds is " in str(refused.value.body)
 
-    editor.patch(JOB, "ends", {"spec": {"activeDeadlineSeconds": 1}}, ground.own("alpha"))
-    ground.wait_for_running("alpha")
-    finished = ground.wait_for_workload("alpha", "ends", lambda each: condition(each, "Finished"), "finished, so that its quota is free")
+    editor.patch(JOB, "ends", {"spec": {"activeDeadlineSeconds": 1}}, platform.own("alpha"))
+    platform.wait_for_running("alpha")
+    finished = platform.wait_for_workload("alpha", "ends", lambda each: condition(each, "Finished"), "finished, so that its quota is free")
     over = condition(finished, "Finished")
     assert over is not None
     assert (over["reason"], "longer than specified deadline" in over["message"]) == ("Failed", True)
 
 
-def test_more_containers_than_rules_look_at_are_refused(ground: QueueGround, cluster: Cluster) -> None:
-    job = ground.job("alpha", "many")
+def test_more_containers_than_rules_look_at_are_refused(platform: QueuePlatform, cluster: Cluster) -> None:
+    job = platform.job("alpha", "many")
     [first] = job["spec"]["template"]["spec"]["containers"]
     small = {"cpu": "10m", "memory": "10Mi"}
     more = [first | {"name": f"more-{number}", "resources": {"limits": small, "requests": small}} for number in range(256)]

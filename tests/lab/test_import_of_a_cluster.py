@@ -21,14 +21,14 @@ pytestmark = [
 ]
 
 
-def test_pulumi_itself_takes_the_objects_over_by_their_ids_and_makes_none_of_them_anew(checkout_with_lab: OwnCheckout) -> None:
-    """Into the state of another stack, by the real engine and from the real API server; a preview has nothing of them to create."""
+def test_pulumi_itself_imports_the_objects_by_their_ids_and_creates_none(checkout_with_lab: OwnCheckout) -> None:
+    """Into the state of another stack, by the real engine and from the real API server. A preview then creates none of them."""
     checkout = checkout_with_lab
     deployed = checkout.flexspot("up", "-s", "local", "--yes")
     assert deployed.returncode == 0, deployed.stdout + deployed.stderr
     stacks = checkout.folder / "stacks"
-    asked = ("--kubeconfig", str(checkout.folder / ".lab" / "default" / "kubeconfig"), "--owner", "platform", "--environment", "local")
-    ran = checkout.flexspot("import", *asked, "--stack", "again", "--out", str(stacks / "Pulumi.again.yaml"), "--ids", str(stacks))
+    options = ("--kubeconfig", str(checkout.folder / ".lab" / "default" / "kubeconfig"), "--owner", "platform", "--environment", "local")
+    ran = checkout.flexspot("import", *options, "--stack", "again", "--out", str(stacks / "Pulumi.again.yaml"), "--ids", str(stacks))
     assert ran.returncode == 0, ran.stderr
     file = stacks / "import-cluster.json"
     [urn] = json.loads(file.read_text())["nameTable"].values()

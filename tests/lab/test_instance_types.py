@@ -1,4 +1,4 @@
-"""What Karpenter's KWOK provider is told to offer."""
+"""The machines that Karpenter's KWOK provider offers."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_offerings_carry_the_labels_that_karpenter_knows_before_a_node_boots() -
 
 
 def meets(offering: dict[str, Any], requirement: dict[str, Any]) -> bool:
-    """Whether the labels of an offering are those that a NodePool requires."""
+    """Return whether the labels of an offering are those that a NodePool requires."""
     labels = {each["key"]: each["values"][0] for each in offering["Requirements"]} | {"kubernetes.io/arch": "amd64"}
     value, wanted = labels.get(requirement["key"]), requirement["values"]
     match requirement["operator"]:

@@ -18,7 +18,7 @@ class CutOffError(BaseException):
 
 @pytest.fixture(params=[signal.SIGINT, signal.SIGTERM])
 def interrupt(request: pytest.FixtureRequest) -> Iterator[signal.Signals]:
-    """A signal whose handler raises, as the command line's does."""
+    """Yield a signal whose handler raises, as the command line's does."""
 
     def cut_off(_number: int, _frame: object) -> None:
         raise CutOffError
@@ -43,7 +43,7 @@ def test_an_interrupt_waits_for_the_end_of_the_block(interrupt: signal.Signals) 
     assert done == ["noted"]
 
 
-def test_the_handler_of_before_is_back_after_the_block(interrupt: signal.Signals) -> None:
+def test_the_previous_handler_is_restored_after_the_block(interrupt: signal.Signals) -> None:
     before = signal.getsignal(interrupt)
 
     with interrupts_wait():
@@ -52,7 +52,7 @@ def test_the_handler_of_before_is_back_after_the_block(interrupt: signal.Signals
     assert signal.getsignal(interrupt) is before
 
 
-def test_an_error_in_the_block_stays_what_it_is(interrupt: signal.Signals) -> None:
+def test_an_error_in_the_block_is_raised_unchanged(interrupt: signal.Signals) -> None:
     def start_what_is_not_there() -> None:
         with interrupts_wait():
             signal.raise_signal(interrupt)
@@ -62,7 +62,7 @@ def test_an_error_in_the_block_stays_what_it_is(interrupt: signal.Signals) -> No
         start_what_is_not_there()
 
 
-def test_a_thread_beside_the_main_one_is_left_alone() -> None:
+def test_other_threads_are_left_alone() -> None:
     done: list[str] = []
 
     def work() -> None:

@@ -1,4 +1,4 @@
-"""Rendered JobSets under their real controller and the real Kueue: they run, meet, survive interruptions, and begin anew after failures."""
+"""Rendered JobSets under their real controller and real Kueue: they run, meet, survive interruptions, and restart after failures."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from jobset_controller import JOB_SETS, JOBSET, job_sets
 from lab_fixtures import CHECKOUT
 from queue_fixtures import condition_of
 from torchrun_ends import UNDER_THE_LAUNCHER
-from workload_ground import NODES, end, job_of, spot_platform, submit, uids, wait_for_pods
+from workload_fixtures import NODES, end, job_of, spot_platform, submit, uids, wait_for_pods
 
 from flexspot.lab.cluster import condition
 from flexspot.lab.exercise.play import NODE, WORKLOAD, release
@@ -19,18 +19,18 @@ from flexspot.lab.tools.build import ensure_tools, family_named
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from queue_fixtures import QueueGround
+    from queue_fixtures import QueuePlatform
     from queue_objects import Register
 
     from flexspot.lab.cluster import Cluster, KubeObject
     from flexspot.lab.control_plane import LabControlPlane
 
-# On one lab: Kueue may take two minutes to see the kind, on each.
+# On one lab: Kueue may need two minutes to see the kind, on each.
 pytestmark = [
     pytest.mark.lab,
     pytest.mark.xdist_group("jobsets"),
     pytest.mark.nightly(
-        held_by="test_a_job_set_is_taken, "
+        held_by="test_a_job_set_is_accepted, "
         "test_a_jobset_starts_all_pods_anew_after_a_failure_but_not_after_its_deadline, "
         "test_with_ray_the_end_of_the_first_pod_is_that_of_the_job"
     ),
@@ -49,128 +49,132 @@ def served(lab: LabControlPlane) -> Iterator[Cluster]:
 
 
 @pytest.fixture
-def ground(served: Cluster, register: Register) -> Iterator[QueueGround]:
-    with spot_platform(served, register) as made:
-        yield made
+def platform(served: Cluster, register: Register) -> Iterator[QueuePlatform]:
+    with spot_platform(served, register) as deployed:
+        yield deployed
 
 
-def wait_for_set(ground: QueueGround, look: Callable[[KubeObject], object], what: str) -> KubeObject:
-    """The JobSet of team alpha as soon as `look` sees something in it."""
+def wait_for_set(platform: QueuePlatform, look: Callable[[KubeObject], object], what: str) -> KubeObject:
+    """Return the JobSet of team alpha as soon as `look` returns a true value for it."""
 
     def found(sets: list[KubeObject]) -> KubeObject | None:
         return next((each for each in sets if look(each)), None)
 
-    return ground.cluster.wait_for(JOB_SETS, found, f"the JobSet: {what}", namespace=ground.own("alpha"))
+    return platform.cluster.wait_for(JOB_SETS, found, f"the JobSet: {what}", namespace=platform.own("alpha"))
 
 
 def restarts(each: KubeObject) -> int:
     return int(each.get("status", {}).get("restarts", 0))
 
 
-def finish(ground: QueueGround) -> None:
-    """Lets the pods finish their work, and returns once the JobSet has, too."""
-    release(ground.cluster, ground.own("alpha"))
-    wait_for_set(ground, lambda each: condition(each, "Completed"), "completed")
+def finish(platform: QueuePlatform) -> None:
+    """Let the pods finish their work. Return once the JobSet has finished, too."""
+    release(platform.cluster, platform.own("alpha"))
+    wait_for_set(platform, lambda each: condition(each, "Completed"), "completed")
 
 
-def test_it_waits_for_quota_runs_and_completes(ground: QueueGround) -> None:
-    submit(ground, "checkpointed-job", "first", pods=8)
-    wait_for_pods(ground, "first", 8)
-    submit(ground, "checkpointed-job", SET, pods=PODS, jobset=True)
+def test_it_waits_for_quota_runs_and_completes(platform: QueuePlatform) -> None:
+    submit(platform, "checkpointed-job", "first", pods=8)
+    wait_for_pods(platform, "first", 8)
+    submit(platform, "checkpointed-job", SET, pods=PODS, jobset=True)
 
     def looked_at(found: list[KubeObject]) -> KubeObject | None:
-        return next((told for each in found if is_of_the_set(each) and (told := condition_of(each, "QuotaReserved"))), None)
+        return next((quota for each in found if is_of_the_set(each) and (quota := condition_of(each, "QuotaReserved"))), None)
 
-    waits = ground.cluster.wait_for(WORKLOAD, looked_at, "Kueue to look at the JobSet", namespace=ground.own("alpha"))
+    waits = platform.cluster.wait_for(WORKLOAD, looked_at, "Kueue to look at the JobSet", namespace=platform.own("alpha"))
     assert waits["status"] == "False"
-    assert wait_for_set(ground, lambda _: True, "is there")["spec"]["suspend"] is True
+    assert wait_for_set(platform, lambda _: True, "is there")["spec"]["suspend"] is True
 
-    release(ground.cluster, ground.own("alpha"), "first")
-    wait_for_pods(ground, SET, PODS)
-    finish(ground)
+    release(platform.cluster, platform.own("alpha"), "first")
+    wait_for_pods(platform, SET, PODS)
+    finish(platform)
 
 
 def is_of_the_set(workload: KubeObject) -> bool:
     return any((owner["kind"], owner["name"]) == ("JobSet", SET) for owner in workload["metadata"].get("ownerReferences", ()))
 
 
-def test_its_pods_meet_at_the_name_that_they_are_told(ground: QueueGround) -> None:
-    submit(ground, "checkpointed-job", SET, pods=PODS, jobset=True)
-    pods = wait_for_pods(ground, SET, PODS)
+def test_its_pods_meet_at_the_name_in_their_environment(platform: QueuePlatform) -> None:
+    submit(platform, "checkpointed-job", SET, pods=PODS, jobset=True)
+    pods = wait_for_pods(platform, SET, PODS)
 
     first = next(each for each in pods if each["metadata"]["labels"]["batch.kubernetes.io/job-completion-index"] == "0")
-    told = {variable.get("value") for pod in pods for variable in pod["spec"]["containers"][0]["env"] if variable["name"] == "MASTER_ADDR"}
-    assert told == {f"{first['spec']['hostname']}.{first['spec']['subdomain']}"}
+    addresses = {
+        variable.get("value") for pod in pods for variable in pod["spec"]["containers"][0]["env"] if variable["name"] == "MASTER_ADDR"
+    }
+    assert addresses == {f"{first['spec']['hostname']}.{first['spec']['subdomain']}"}
     [service] = [
-        each for each in ground.cluster.list("v1/Service", ground.own("alpha")) if each["metadata"]["name"] == first["spec"]["subdomain"]
+        each
+        for each in platform.cluster.list("v1/Service", platform.own("alpha"))
+        if each["metadata"]["name"] == first["spec"]["subdomain"]
     ]
     assert service["spec"]["clusterIP"] == "None"
     assert service["spec"]["publishNotReadyAddresses"] is True, "ranks look for each other before they are ready"
     assert service["spec"]["selector"].items() <= first["metadata"]["labels"].items()
-    finish(ground)
+    finish(platform)
 
 
-def test_an_eviction_a_lost_node_and_the_ends_that_follow_cost_it_no_restart(ground: QueueGround) -> None:
-    submit(ground, "checkpointed-job", SET, pods=PODS, jobset=True, retries=1)
-    pods = wait_for_pods(ground, SET, PODS)
+def test_an_eviction_a_lost_node_and_the_ends_that_follow_cost_it_no_restart(platform: QueuePlatform) -> None:
+    submit(platform, "checkpointed-job", SET, pods=PODS, jobset=True, retries=1)
+    pods = wait_for_pods(platform, SET, PODS)
 
-    ground.cluster.evict(pods[0]["metadata"]["name"], ground.own("alpha"))
-    end(ground, pods[1], UNDER_THE_LAUNCHER)
+    platform.cluster.evict(pods[0]["metadata"]["name"], platform.own("alpha"))
+    end(platform, pods[1], UNDER_THE_LAUNCHER)
     for node in sorted({each["spec"]["nodeName"] for each in pods}):
-        ground.cluster.delete(NODE, node)
-    ground.add_nodes("l4-spot", NODES)
-    wait_for_pods(ground, SET, PODS, instead_of=uids(pods))
+        platform.cluster.delete(NODE, node)
+    platform.add_nodes("l4-spot", NODES)
+    wait_for_pods(platform, SET, PODS, instead_of=uids(pods))
 
-    assert restarts(wait_for_set(ground, lambda _: True, "is there")) == 0
-    assert job_of(ground, JOB_OF_SET)["status"].get("failed", 0) == 0
-    finish(ground)
+    assert restarts(wait_for_set(platform, lambda _: True, "is there")) == 0
+    assert job_of(platform, JOB_OF_SET)["status"].get("failed", 0) == 0
+    finish(platform)
 
 
-def test_a_crash_of_one_pod_begins_all_anew_and_one_more_than_allowed_ends_it(ground: QueueGround) -> None:
-    submit(ground, "checkpointed-job", SET, pods=PODS, jobset=True, retries=1)
-    pods = wait_for_pods(ground, SET, PODS)
+def test_a_crash_of_one_pod_restarts_all_until_the_limit_of_restarts(platform: QueuePlatform) -> None:
+    submit(platform, "checkpointed-job", SET, pods=PODS, jobset=True, retries=1)
+    pods = wait_for_pods(platform, SET, PODS)
 
-    end(ground, pods[0], CRASH)
-    wait_for_set(ground, lambda each: restarts(each) == 1, "began anew")
-    again = wait_for_pods(ground, SET, PODS, instead_of=uids(pods))
+    end(platform, pods[0], CRASH)
+    wait_for_set(platform, lambda each: restarts(each) == 1, "began anew")
+    again = wait_for_pods(platform, SET, PODS, instead_of=uids(pods))
     assert not {*uids(again)} & {*uids(pods)}, "all of them: ranks cannot do without one that begins anew"
-    end(ground, again[0], CRASH)
+    end(platform, again[0], CRASH)
 
-    failed = wait_for_set(ground, lambda each: condition(each, "Failed"), "failed")
+    failed = wait_for_set(platform, lambda each: condition(each, "Failed"), "failed")
     assert condition_of(failed, "Failed")["reason"] == "ReachedMaxRestarts"  # pyrefly: ignore[unsupported-operation] -- looked for above
 
 
-def test_a_fatal_exit_code_ends_it_without_another_try(ground: QueueGround) -> None:
-    submit(ground, "checkpointed-job", SET, pods=PODS, jobset=True, fatal_exit_codes=[42])
-    pods = wait_for_pods(ground, SET, PODS)
+def test_a_fatal_exit_code_ends_it_without_another_try(platform: QueuePlatform) -> None:
+    submit(platform, "checkpointed-job", SET, pods=PODS, jobset=True, fatal_exit_codes=[42])
+    pods = wait_for_pods(platform, SET, PODS)
 
-    end(ground, pods[0], 42)
+    end(platform, pods[0], 42)
 
-    failed = wait_for_set(ground, lambda each: condition(each, "Failed"), "failed")
+    failed = wait_for_set(platform, lambda each: condition(each, "Failed"), "failed")
     assert restarts(failed) == 0
     assert condition_of(failed, "Failed")["reason"] == "FailJobSetFailurePolicyAction"  # pyrefly: ignore[unsupported-operation] -- likewise
 
 
-def test_preemption_suspends_it_and_counts_nothing(ground: QueueGround) -> None:
-    submit(ground, "checkpointed-job", SET, pods=8, jobset=True)
-    wait_for_pods(ground, SET, 8)
+def test_preemption_suspends_it_and_counts_nothing(platform: QueuePlatform) -> None:
+    submit(platform, "checkpointed-job", SET, pods=8, jobset=True)
+    wait_for_pods(platform, SET, 8)
 
-    submit(ground, "checkpointed-job", "high", team="beta", pods=4)
-    wait_for_pods(ground, "high", 4, "beta")
-    wait_for_set(ground, lambda each: each["spec"]["suspend"], "suspended")
-    ground.finish("beta", "high")
-    wait_for_pods(ground, SET, 8)
+    submit(platform, "checkpointed-job", "high", team="beta", pods=4)
+    wait_for_pods(platform, "high", 4, "beta")
+    wait_for_set(platform, lambda each: each["spec"]["suspend"], "suspended")
+    platform.finish("beta", "high")
+    wait_for_pods(platform, SET, 8)
 
-    assert restarts(wait_for_set(ground, lambda _: True, "is there")) == 0
-    finish(ground)
+    assert restarts(wait_for_set(platform, lambda _: True, "is there")) == 0
+    finish(platform)
 
 
-def test_with_ray_the_end_of_the_first_pod_is_that_of_the_set(ground: QueueGround) -> None:
-    submit(ground, "checkpointed-job", SET, pods=PODS, jobset=True, launcher="ray", command=["python", "main.py"])
-    pods = wait_for_pods(ground, SET, PODS)
+def test_with_ray_the_end_of_the_first_pod_ends_the_set(platform: QueuePlatform) -> None:
+    submit(platform, "checkpointed-job", SET, pods=PODS, jobset=True, launcher="ray", command=["python", "main.py"])
+    pods = wait_for_pods(platform, SET, PODS)
 
     [first] = [each for each in pods if each["metadata"]["annotations"]["batch.kubernetes.io/job-completion-index"] == "0"]
-    end(ground, first, 0)
+    end(platform, first, 0)
 
-    # The others are told to end by the Job, though each would go on.
-    wait_for_set(ground, lambda each: condition(each, "Completed"), "completed")
+    # The Job ends the others, though each would continue.
+    wait_for_set(platform, lambda each: condition(each, "Completed"), "completed")

@@ -1,6 +1,7 @@
-"""The stand-in Kubernetes provider on a control plane, where no recorded call shows what the official one (pulumi-kubernetes 4.34.2) does.
+"""The stand-in Kubernetes provider on a control plane, where no recorded call shows the official one's behaviour.
 
-Everything that was recorded is in test_recorded_calls.py; what needs no server, in test_kubernetes_provider_pure.py.
+The official one is pulumi-kubernetes 4.34.2. All recorded calls are in test_recorded_calls.py; tests that need no server are in
+test_kubernetes_provider_pure.py.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ def _annotated(each: KubeObject, **annotations: str) -> KubeObject:
 def test_connections_of_one_provider_have_their_own_settings_and_end_their_own_waits(
     lab: LabControlPlane, cluster: Cluster, namespace: str
 ) -> None:
-    """The engine cancels a provider of the program that it does not need any more, in the middle of the run."""
+    """During a run, the engine cancels a provider of the program that it does not need any more."""
     elsewhere = yaml.safe_load(lab.home.kubeconfig.read_text(encoding="utf-8"))
     elsewhere["clusters"][0]["cluster"]["server"] = "https://10.0.0.1:6443"
     unnamed = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
@@ -90,25 +91,23 @@ def test_a_proxy_of_the_environment_is_not_used(lab: LabControlPlane, namespace:
         assert driver.create(config_map(namespace, a="1")).identity == f"{namespace}/settings"
 
 
-def test_a_definition_is_made_with_its_objects_changed_whole_and_takes_them_with_it(
-    driver: Driver, cluster: Cluster, namespace: str
-) -> None:
-    """Definitions are updated by PUT, so that a property that is gone from the schema is gone. The SDK spells hyphens as underscores."""
+def test_a_definition_is_created_replaced_and_deleted_with_its_objects(driver: Driver, cluster: Cluster, namespace: str) -> None:
+    """Definitions are updated by PUT, so that a property removed from the schema is gone. The SDK spells hyphens as underscores."""
     group = f"{namespace}.flexspot.dev"
     sketch = {"type": "object", "x_kubernetes_preserve_unknown_fields": True}
     schema: dict[str, Any] = {"type": "object", "properties": {"a": {"type": "string"}, "b": sketch}}
     definition = definition_of("plans", group, schema)
-    made = driver.create(definition)
+    resource = driver.create(definition)
     each = {"apiVersion": f"{group}/v1", "kind": "Plan", "metadata": {"name": "x", "namespace": namespace}, "b": {"any": "1"}}
     plan = driver.create(each)
-    assert driver.changes(made, definition) == {}
-    live = cluster.get("apiextensions.k8s.io/v1/CustomResourceDefinition", made.name)
+    assert driver.changes(resource, definition) == {}
+    live = cluster.get("apiextensions.k8s.io/v1/CustomResourceDefinition", resource.name)
     assert live
     [version] = live["spec"]["versions"]
     assert version["schema"]["openAPIV3Schema"]["properties"]["b"]["x-kubernetes-preserve-unknown-fields"] is True
 
     del schema["properties"]["a"]
-    changed = driver.update(made, definition)
+    changed = driver.update(resource, definition)
 
     assert changed.outputs["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"] == {"b": sketch}
     assert cluster.get(f"{group}/v1/Plan", "x", namespace)
@@ -117,19 +116,19 @@ def test_a_definition_is_made_with_its_objects_changed_whole_and_takes_them_with
     driver.delete(plan)
 
 
-def test_a_namespace_that_comes_late_is_waited_for(driver: Driver, cluster: Cluster, namespace: str) -> None:
+def test_a_creation_waits_for_its_namespace(driver: Driver, cluster: Cluster, namespace: str) -> None:
     late: KubeObject = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": f"{namespace}-late"}}
     threading.Timer(0.5, cluster.apply, (late,)).start()
-    made = driver.create(config_map(f"{namespace}-late", a="1"))
+    resource = driver.create(config_map(f"{namespace}-late", a="1"))
     cluster.delete("v1/Namespace", f"{namespace}-late")
-    assert made.identity == f"{namespace}-late/settings"
+    assert resource.identity == f"{namespace}-late/settings"
 
 
 def test_a_chosen_field_manager_gives_its_fields_up_to_the_next(driver: Driver, cluster: Cluster, namespace: str) -> None:
     driver.configure(upsertExistingObjects="true")
-    made = driver.create(_annotated(config_map(namespace, a="1"), patchFieldManager="first"))
-    assert made.outputs["__fieldManager"] == "first"
-    changed = driver.update(made, _annotated(config_map(namespace, a="1"), patchFieldManager="second", patchForce="true"))
+    resource = driver.create(_annotated(config_map(namespace, a="1"), patchFieldManager="first"))
+    assert resource.outputs["__fieldManager"] == "first"
+    changed = driver.update(resource, _annotated(config_map(namespace, a="1"), patchFieldManager="second", patchForce="true"))
     assert changed.outputs["__fieldManager"] == "second"
     live = cluster.get(_MAP, "settings", namespace)
     assert live
@@ -139,12 +138,12 @@ def test_a_chosen_field_manager_gives_its_fields_up_to_the_next(driver: Driver, 
 def test_an_object_with_a_generated_name_is_found_again_by_its_id(driver: Driver, namespace: str) -> None:
     each = config_map(namespace, a="1")
     each["metadata"] = {"generateName": "settings-", "namespace": namespace}
-    made = driver.create(each)
-    assert made.name.startswith("settings-")
-    assert driver.update(made, {**each, "data": {"b": "1"}}).outputs["metadata"]["name"] == made.name
+    resource = driver.create(each)
+    assert resource.name.startswith("settings-")
+    assert driver.update(resource, {**each, "data": {"b": "1"}}).outputs["metadata"]["name"] == resource.name
 
 
-def test_a_preview_with_a_value_that_is_not_known_yet_is_its_inputs(driver: Driver, namespace: str) -> None:
+def test_a_preview_with_an_unknown_value_returns_its_inputs(driver: Driver, namespace: str) -> None:
     unknown = {**config_map(namespace), "data": {"a": UNKNOWN}}
     created = driver.create(unknown, preview=True)
     updated = driver.update(driver.create(config_map(namespace, a="1")), unknown, preview=True)
@@ -152,7 +151,7 @@ def test_a_preview_with_a_value_that_is_not_known_yet_is_its_inputs(driver: Driv
 
 
 def test_with_upsert_a_replacement_under_the_same_name_can_be_previewed(driver: Driver, namespace: str) -> None:
-    """The dry run is made under another name, as the old object is still there."""
+    """The dry run uses another name, as the old object still exists."""
     driver.configure(upsertExistingObjects="true")
 
     def job(**container: str) -> KubeObject:
@@ -160,15 +159,15 @@ def test_with_upsert_a_replacement_under_the_same_name_can_be_previewed(driver: 
         return _annotated(_object("batch/v1/Job", namespace, {"template": {"spec": pod}, "suspend": True}), skipAwait="true")
 
     driver.create(job())
-    made = driver.create(job(image="registry.k8s.io/pause:3.9"), preview=True)
-    assert made.outputs["spec"]["template"]["spec"]["containers"][0]["image"] == "registry.k8s.io/pause:3.9"
+    resource = driver.create(job(image="registry.k8s.io/pause:3.9"), preview=True)
+    assert resource.outputs["spec"]["template"]["spec"]["containers"][0]["image"] == "registry.k8s.io/pause:3.9"
 
 
-def test_an_ignored_field_stays_with_who_set_it(driver: Driver, cluster: Cluster, namespace: str) -> None:
-    """An ignored field of another manager is not sent, so that there is no conflict; one of its own is sent as it is."""
-    made = driver.create(config_map(namespace, ours="1"))
+def test_an_ignored_field_stays_with_its_manager(driver: Driver, cluster: Cluster, namespace: str) -> None:
+    """An ignored field of another manager is not sent, so that there is no conflict. One of its own is sent unchanged."""
+    resource = driver.create(config_map(namespace, ours="1"))
     cluster.apply({**config_map(namespace), "data": {"theirs": "1"}})
-    changed = driver.update(made, config_map(namespace, ours="2", theirs="2", new="1"), ignored=["data.theirs", "data.ours"])
+    changed = driver.update(resource, config_map(namespace, ours="2", theirs="2", new="1"), ignored=["data.theirs", "data.ours"])
     assert changed.outputs["data"] == {"ours": "1", "theirs": "1", "new": "1"}
 
 
@@ -183,9 +182,9 @@ def _job(namespace: str, node: str, **spec: Any) -> KubeObject:
 
 
 def test_an_update_waits_until_new_replicas_are_there_and_a_service_until_it_has_pods(driver: Driver, namespace: str, node: str) -> None:
-    made = driver.create(deployment(namespace, node))
-    assert made.outputs["status"]["availableReplicas"] == 1
-    assert driver.update(made, deployment(namespace, node, replicas=2)).outputs["status"]["availableReplicas"] == 2
+    resource = driver.create(deployment(namespace, node))
+    assert resource.outputs["status"]["availableReplicas"] == 1
+    assert driver.update(resource, deployment(namespace, node, replicas=2)).outputs["status"]["availableReplicas"] == 2
     driver.create(_object("v1/Service", namespace, {"selector": {"app": "web"}, "ports": [{"port": 80}]}), timeout=20)
     for name, spec in (("headless", {"clusterIP": "None", "ports": [{"port": 80}]}), ("outside", {"externalName": "example.com"})):
         service = _object("v1/Service", namespace, {"type": "ClusterIP" if "clusterIP" in spec else "ExternalName", **spec})
@@ -200,7 +199,7 @@ def test_a_pod_is_waited_for_until_it_runs_and_a_job_until_it_is_complete(driver
 
 
 @pytest.mark.parametrize(
-    "kind,spec,annotations,told",
+    "kind,spec,annotations,expected",
     [
         ("batch/v1/Job", {"activeDeadlineSeconds": 1}, {}, "[DeadlineExceeded]"),
         ("batch/v1/Job", {"suspend": True}, {"timeoutSeconds": "1"}, "pulumi.com/skipAwait"),
@@ -212,13 +211,13 @@ def test_a_pod_is_waited_for_until_it_runs_and_a_job_until_it_is_complete(driver
         ),
     ],
 )
-def test_what_an_object_lacks_is_told_and_the_state_keeps_it(  # noqa: PLR0913, PLR0917 -- fixtures and what is varied
-    kind: str, spec: dict[str, Any], annotations: dict[str, str], told: str, driver: Driver, namespace: str
+def test_missing_conditions_are_reported_and_kept_in_the_state(  # noqa: PLR0913, PLR0917 -- fixtures and what is varied
+    kind: str, spec: dict[str, Any], annotations: dict[str, str], expected: str, driver: Driver, namespace: str
 ) -> None:
     each = _job(namespace, _NOWHERE, **spec) if kind == "batch/v1/Job" else _object(kind, namespace, spec)
     with refusal() as refused:
         driver.create(_annotated(each, **annotations))
-    assert told in refused.reasons[1]
+    assert expected in refused.reasons[1]
     assert refused.kept
 
 
@@ -240,19 +239,19 @@ def test_a_claim_waits_to_be_bound_unless_its_class_waits_for_a_pod(
     cluster.delete("storage.k8s.io/v1/StorageClass", namespace)
 
 
-def test_wait_for_takes_a_list_of_conditions_and_values_and_names_what_it_does_not_understand(driver: Driver, namespace: str) -> None:
+def test_wait_for_accepts_conditions_and_values_and_names_invalid_ones(driver: Driver, namespace: str) -> None:
     queue = _object("kueue.x-k8s.io/v1beta1/LocalQueue", namespace, {"clusterQueue": "not-there"})
     met, unmet = '"condition=Active=False", "jsonpath={.spec.clusterQueue}=not-there"', '"jsonpath={.spec.clusterQueue}=other"'
     driver.delete(driver.create(_annotated(queue, waitFor=f"[{met}]")))
-    for wish, told in ((f"[{met}, {unmet}]", "timed out waiting for the condition"), ("sunshine", "'sunshine'")):
+    for wish, expected in ((f"[{met}, {unmet}]", "timed out waiting for the condition"), ("sunshine", "'sunshine'")):
         with refusal() as refused:
             driver.create(_annotated(queue, waitFor=wish), timeout=1)
-        assert told in refused.text
+        assert expected in refused.text
         assert refused.kept
         driver.delete(refused.kept)
 
 
-def test_what_is_deleted_while_it_is_waited_for_is_an_error(driver: Driver, cluster: Cluster, namespace: str) -> None:
+def test_a_deletion_during_the_wait_is_an_error(driver: Driver, cluster: Cluster, namespace: str) -> None:
     with ThreadPoolExecutor() as aside, refusal() as refused:
         waiting = aside.submit(driver.create, deployment(namespace, _NOWHERE), timeout=30)
         cluster.wait_for(_DEPLOYMENT, bool, "the Deployment", namespace=namespace)
@@ -261,9 +260,7 @@ def test_what_is_deleted_while_it_is_waited_for_is_an_error(driver: Driver, clus
     assert "was deleted while it was waited for" in refused.reasons[1]
 
 
-def test_a_deletion_waits_until_what_the_object_owns_is_gone_unless_told_not_to(
-    driver: Driver, cluster: Cluster, namespace: str, node: str
-) -> None:
+def test_a_deletion_waits_for_dependents_unless_skip_await_is_set(driver: Driver, cluster: Cluster, namespace: str, node: str) -> None:
     driver.delete(driver.create(deployment(namespace, node)))
     assert [*cluster.list("apps/v1/ReplicaSet", namespace), *cluster.list("v1/Pod", namespace)] == []
     held = _annotated(deployment(namespace, _NOWHERE), skipAwait="true", timeoutSeconds="1")
@@ -273,12 +270,12 @@ def test_a_deletion_waits_until_what_the_object_owns_is_gone_unless_told_not_to(
     cluster.patch(_DEPLOYMENT, "web", {"metadata": {"finalizers": None}}, namespace)
 
 
-def test_an_object_made_anew_under_the_same_name_counts_as_deleted(driver: Driver, cluster: Cluster, namespace: str) -> None:
+def test_an_object_recreated_under_the_same_name_counts_as_deleted(driver: Driver, cluster: Cluster, namespace: str) -> None:
     stuck = config_map(namespace, a="1")
     stuck["metadata"]["finalizers"] = ["flexspot.dev/held"]
-    made = driver.create(stuck)
+    resource = driver.create(stuck)
     with ThreadPoolExecutor() as aside:
-        deleting = aside.submit(driver.delete, made, timeout=20)
+        deleting = aside.submit(driver.delete, resource, timeout=20)
         cluster.wait_for(_MAP, lambda found: any("deletionTimestamp" in each["metadata"] for each in found), "its end", namespace=namespace)
         cluster.patch(_MAP, "settings", {"metadata": {"finalizers": None}}, namespace)
         cluster.apply(config_map(namespace, a="new"))
@@ -290,16 +287,16 @@ def test_an_object_made_anew_under_the_same_name_counts_as_deleted(driver: Drive
 
 def test_a_restart_of_the_api_server_is_waited_out(lab: LabControlPlane, tools: Tools, cluster: Cluster, namespace: str) -> None:
     with driving(lab.home.kubeconfig) as hasty, driving(lab.home.kubeconfig, patience_seconds=30) as patient:
-        made = hasty.create(config_map(namespace, a="1"))
+        resource = hasty.create(config_map(namespace, a="1"))
         server = running_parts(lab.home)["kube-apiserver"].process
         server.kill()
         server.wait(10)
         with refusal() as refused:
-            hasty.read(made)
+            hasty.read(resource)
         assert "does not answer" in refused.text
         with ThreadPoolExecutor() as aside:
             starting = aside.submit(lab.start, tools, Silence())
-            changed = patient.update(made, config_map(namespace, a="2"))
+            changed = patient.update(resource, config_map(namespace, a="2"))
             starting.result()
     assert changed.outputs["data"] == {"a": "2"}
     assert cluster.get(_MAP, "settings", namespace)

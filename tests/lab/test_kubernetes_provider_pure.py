@@ -1,6 +1,7 @@
-"""The stand-in Kubernetes provider where no recorded call shows what the official one (pulumi-kubernetes 4.34.2) does, without a server.
+"""The stand-in Kubernetes provider where no recorded call shows the official one's behaviour, without a server.
 
-Everything that was recorded is in test_recorded_calls.py; what needs an API server beside it, in test_kubernetes_provider.py.
+The official one is pulumi-kubernetes 4.34.2. All recorded calls are in test_recorded_calls.py; tests that need an API server are in
+test_kubernetes_provider.py.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
 
 class _Kinds:
-    """Kinds in namespaces, of which one has a schema: a ResourceQuota."""
+    """Namespaced kinds, of which one has a schema: a ResourceQuota."""
 
     def is_namespaced(self, api_version: str, kind: str) -> bool:
         del api_version, kind
@@ -67,7 +68,7 @@ def _kubeconfig(server: str) -> dict[str, Any]:
 
 @pytest.fixture
 def own(tmp_path: Path) -> Path:
-    """The kubeconfig of a lab."""
+    """Return the kubeconfig of a lab."""
     path = tmp_path / "kubeconfig"
     path.write_text(yaml.safe_dump(_kubeconfig(_OWN)))
     return path
@@ -80,7 +81,7 @@ def test_the_kubeconfig_may_be_a_path_a_text_an_object_or_left_out(own: Path) ->
 
 
 @pytest.mark.parametrize(
-    "settings,told",
+    "settings,problem",
     [
         ({"kubeconfig": _kubeconfig("https://10.0.0.1:6443")}, "leads to https://10.0.0.1:6443, but this stand-in provider serves the lab"),
         ({"kubeconfig": _kubeconfig("https://127.0.0.1:1")}, "leads to https://127.0.0.1:1, but"),
@@ -90,11 +91,11 @@ def test_the_kubeconfig_may_be_a_path_a_text_an_object_or_left_out(own: Path) ->
         ({"renderYamlToDirectory": "out"}, "renderYamlToDirectory"),
     ],
 )
-def test_another_server_and_what_is_not_offered_are_refused(settings: dict[str, Any], told: str, own: Path) -> None:
+def test_another_server_and_what_is_not_offered_are_refused(settings: dict[str, Any], problem: str, own: Path) -> None:
     with pytest.raises(ProviderSettingsError) as refused:
         read_settings(settings, own)
 
-    assert told in str(refused.value)
+    assert problem in str(refused.value)
 
 
 def test_it_does_not_start_for_a_server_that_is_not_on_this_machine(own: Path) -> None:
@@ -104,7 +105,7 @@ def test_it_does_not_start_for_a_server_that_is_not_on_this_machine(own: Path) -
 
 
 def test_a_creation_whose_answer_was_lost_is_asked_for_again(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The API server is restarted between making the object and saying so."""
+    """The API server is restarted between creating the object and answering."""
     kinds = {"resources": [{"name": "configmaps", "kind": "ConfigMap", "namespaced": True}]}
     exists = {"reason": "AlreadyExists", "message": "exists"}
 
@@ -136,7 +137,7 @@ def test_the_engines_seed_decides_the_name_so_that_a_preview_and_its_update_agre
 
 
 @pytest.mark.parametrize("metadata", [{"name": "mine"}, {"generateName": "settings-"}, {"name": UNKNOWN}])
-def test_what_the_program_says_of_the_name_is_kept(metadata: dict[str, Any]) -> None:
+def test_the_programs_choice_of_name_is_kept(metadata: dict[str, Any]) -> None:
     assert _checked({**_UNNAMED, "metadata": metadata}) == {**metadata, "namespace": "default"}
 
 
@@ -153,7 +154,7 @@ def test_metadata_that_only_the_server_writes_is_dropped_from_a_copied_manifest(
 
 
 @pytest.mark.parametrize("token", ["helm.sh/v3:Release", "apps/v1:DeploymentPatch", "core/v1:ConfigMapList"])
-def test_types_that_it_does_not_do_are_refused(token: str) -> None:
+def test_unsupported_types_are_refused(token: str) -> None:
     with pytest.raises(ProviderError, match=f"kubernetes:{token}"):
         planning.check(_KINDS, ProviderSettings(), f"urn:pulumi:dev::trial::kubernetes:{token}::x", {}, {}, seed=b"")
 
@@ -219,7 +220,7 @@ def test_replace_unready_replaces_a_job_that_has_not_completed() -> None:
         assert bool(verdict.replaces) is unready
 
 
-def test_state_of_before_the_stand_in_kept_inputs_is_no_difference() -> None:
+def test_older_state_without_inputs_is_no_difference() -> None:
     each = config_map("x", a="1")
     live = {**each, "metadata": {**each["metadata"], "uid": "1"}, "__initialApiVersion": "v1", "__fieldManager": "flexspot-lab"}
     assert _changes(each, each, state=live) == {}
@@ -253,16 +254,16 @@ def test_quantities_are_spelt_as_the_api_server_spells_them(written: str | float
 
 
 @pytest.mark.parametrize("written", ["", "many", "1 Gi", "1.Gi.", "1gi", "0x10", "1e", True])
-def test_what_is_no_quantity_is_refused(written: str) -> None:
+def test_invalid_quantities_are_refused(written: str) -> None:
     with pytest.raises(NoQuantityError):
         canonical(written)
 
 
 @given(st.from_regex(r"\A[0-9]{1,6}(\.[0-9]{1,3})?(m|k|M|G|Ki|Mi|Gi|Ti)?\Z"))
-def test_a_canonical_quantity_stays_itself_and_means_the_same(written: str) -> None:
+def test_a_canonical_quantity_is_unchanged_and_has_the_same_value(written: str) -> None:
     spelt = canonical(written)
     assert canonical(spelt) == spelt
-    # What is smaller than the smallest unit of a spelling is rounded up.
+    # Values smaller than the smallest unit of a spelling are rounded up.
     assert 0 <= parse_quantity(spelt) - parse_quantity(written) < 1
 
 
@@ -280,19 +281,19 @@ def test_string_data_is_stored_over_data() -> None:
     assert normalized(_KINDS, broken)["data"] == {"a": "b2xk", "b": "no base64!"}
 
 
-def test_definitions_lose_their_status_alone() -> None:
+def test_definitions_lose_only_their_status() -> None:
     definition: KubeObject = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "d"}}
     written = {**definition, "spec": {"preserveUnknownFields": False, "made": "up"}, "status": {}}
     assert normalized(_KINDS, written) == {**definition, "spec": {"made": "up"}}
 
 
-def test_what_is_secret_in_the_inputs_is_secret_in_the_outputs() -> None:
+def test_secret_inputs_are_secret_outputs() -> None:
     live = {"data": {"open": "1", "closed": "2"}, "spec": {"args": ["a", "b"]}}
     inputs = {"data": {"open": "1", "closed": Secret("2")}, "spec": {"args": [Secret("a"), "b"]}}
     assert with_secrets(live, inputs) == {"data": {"open": "1", "closed": Secret("2")}, "spec": {"args": Secret(["a", "b"])}}
 
 
-def test_a_field_that_another_manager_owns_whole_is_owned_beside_its_children() -> None:
+def test_a_field_owned_as_a_whole_stays_owned_together_with_its_children() -> None:
     def entry(manager: str, operation: str, fields: dict[str, Any]) -> dict[str, Any]:
         return {"manager": manager, "operation": operation, "fieldsV1": {"f:spec": {"f:a": fields}}}
 
@@ -300,7 +301,7 @@ def test_a_field_that_another_manager_owns_whole_is_owned_beside_its_children() 
     assert handed_over(live, "own") == [entry("own", "Apply", {".": {}, "f:b": {}})]
 
 
-def test_the_programs_own_timeout_goes_before_the_annotation() -> None:
+def test_the_programs_own_timeout_overrides_the_annotation() -> None:
     annotated = {"metadata": {"annotations": {"pulumi.com/timeoutSeconds": "4"}}}
     assert [timeout_of(custom, annotated) for custom in (9, 0)] == [9, 4]
     assert timeout_of(0, {}) is None

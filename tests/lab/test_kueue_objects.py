@@ -1,4 +1,4 @@
-"""Kueue's objects of every shipped stack: the real API server and Kueue's webhooks take them as they are, and Kueue finds them active."""
+"""Kueue's objects of every shipped stack: the real API server and Kueue's webhooks accept them unchanged, and Kueue activates them."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ PLACED: dict[str, Any] = {
     ],
     "teams": [{"name": "placed", "cohort": "department", "weight": 3, "shares": {"h100": 1000, "l4": 0}, "lending_limits": {"h100": 0}}],
 }
-"""What no shipped stack has: a topology, and amounts that have a shorter way to be written."""
+"""Features that no shipped stack has: a topology, and amounts with a shorter spelling."""
 
-WIDE = pytest.mark.nightly(held_by="test_every_object_is_taken_as_it_is_and_becomes_active")
+WIDE = pytest.mark.nightly(held_by="test_every_object_is_accepted_unchanged_and_becomes_active")
 
 
-def written_again(written: object, kept: Any) -> Any:
-    """Of what the server keeps, that which was written."""
+def written_part(written: object, kept: Any) -> Any:
+    """Return the part of the server's object that was written."""
     if isinstance(written, dict):
         fields: KubeObject = {**written}
-        return {field: written_again(value, kept.get(field)) for field, value in fields.items()}
+        return {field: written_part(value, kept.get(field)) for field, value in fields.items()}
     if isinstance(written, list):
         items: list[object] = [*written]
-        return [written_again(value, other) for value, other in zip(items, kept, strict=True)]
+        return [written_part(value, other) for value, other in zip(items, kept, strict=True)]
     return kept
 
 
@@ -52,17 +52,17 @@ def is_active(name: str, found: list[KubeObject]) -> bool:
 @pytest.mark.parametrize(
     "stack", ["prod-gke", "placed", *(pytest.param(each, marks=WIDE) for each in ("local", "dev-gke", "dev-eks", "prod-eks"))]
 )
-def test_every_object_is_taken_as_it_is_and_becomes_active(stack: str, cluster: Cluster, register: Register) -> None:
+def test_every_object_is_accepted_unchanged_and_becomes_active(stack: str, cluster: Cluster, register: Register) -> None:
     # Returns once the ClusterQueues are active.
-    with queues_of(cluster, register, {}, **(PLACED if stack == "placed" else shipped(stack))) as ground:
-        kueues = [each for each in ground.objects if each["apiVersion"] == V1BETA2 and "spec" in each]
+    with queues_of(cluster, register, {}, **(PLACED if stack == "placed" else shipped(stack))) as platform:
+        kueues = [each for each in platform.objects if each["apiVersion"] == V1BETA2 and "spec" in each]
         assert ("Topology" in {each["kind"] for each in kueues}) == (stack == "placed")
         for each in kueues:
             kind, name, namespace = f"{V1BETA2}/{each['kind']}", each["metadata"]["name"], each["metadata"].get("namespace")
             kept = cluster.get(kind, name, namespace)
             assert kept is not None
-            # A default that the server adds is no change; what it rewrites would be one in every later preview.
-            assert written_again(each["spec"], kept["spec"]) == each["spec"], f"{kind} {name}"
+            # A default that the server adds is no change. A rewritten value would be a change in every later preview.
+            assert written_part(each["spec"], kept["spec"]) == each["spec"], f"{kind} {name}"
             if each["kind"] in {"AdmissionCheck", "LocalQueue"}:
                 cluster.wait_for(kind, partial(is_active, name), f"{kind} {name} to be active", namespace=namespace)
             warnings = [event for event in cluster.list("v1/Event", namespace or "default") if event["type"] == "Warning"]

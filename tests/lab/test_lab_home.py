@@ -1,4 +1,4 @@
-"""Names, folders and remembered state of labs."""
+"""Names, folders and saved state of labs."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_a_missing_state_is_none(tmp_path: Path) -> None:
         ("{}", "has layout None"),
     ],
 )
-def test_a_state_that_cannot_be_carried_on_says_why(content: str, why: str, tmp_path: Path) -> None:
+def test_a_stale_state_names_the_reason(content: str, why: str, tmp_path: Path) -> None:
     (tmp_path / "state.json").write_text(content)
 
     with pytest.raises(StaleStateError, match=why):

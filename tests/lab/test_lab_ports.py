@@ -1,4 +1,4 @@
-"""Ports of labs that start side by side, and whose program it is that listens on them."""
+"""Ports of labs that start at the same time, and the owners of ports in use."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def squatter() -> Iterator[socket.socket]:
         yield listening
 
 
-def test_two_starts_side_by_side_never_choose_one_port(few: range) -> None:
+def test_concurrent_starts_never_choose_the_same_port(few: range) -> None:
     with Reservations() as one, Reservations() as other:
         chosen = [each.choose() for each in (one, other) for _ in range(len(few) // 2)]
 
@@ -47,9 +47,7 @@ def test_two_starts_side_by_side_never_choose_one_port(few: range) -> None:
         assert later.take(chosen[0]), "a start that has ended keeps nothing"
 
 
-def test_without_a_cache_to_write_to_ports_are_given_out_once_all_the_same(
-    few: range, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ports_are_given_out_once_even_without_a_writable_cache(few: range, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "no-folder"
     file.touch()
 
@@ -63,12 +61,12 @@ def test_without_a_cache_to_write_to_ports_are_given_out_once_all_the_same(
         assert not reservations.take(few[0])
 
 
-def test_a_port_on_which_somebody_listens_is_not_given_out(squatter: socket.socket) -> None:
+def test_a_port_in_use_is_not_given_out(squatter: socket.socket) -> None:
     with Reservations() as reservations:
         assert not reservations.take(squatter.getsockname()[1])
 
 
-def test_only_a_program_s_own_ports_are_its_own(squatter: socket.socket) -> None:
+def test_a_program_listens_only_on_its_own_ports(squatter: socket.socket) -> None:
     with subprocess.Popen([sys.executable, "-c", LISTENING], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         own = int(process.stdout.readline())

@@ -1,4 +1,4 @@
-"""What measures GPUs, on a real API server: it takes the objects, their pod is let in, and the exporter may see what it tells of."""
+"""Measurement of GPUs on a real API server: it accepts the objects and their pod, and the exporter may read what it exports."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def namespace() -> str:
 
 @pytest.fixture
 def with_monitoring_kinds(cluster: Cluster) -> Iterator[Cluster]:
-    """The API server with the kinds that Google's service and the operator bring."""
+    """Yield the API server with the kinds of Google's service and of the operator."""
     definitions = read_objects(DEFINITIONS)
     names = {each["metadata"]["name"] for each in definitions}
     cluster.apply(*definitions)
@@ -50,16 +50,16 @@ def with_monitoring_kinds(cluster: Cluster) -> Iterator[Cluster]:
     def gone(found: list[KubeObject]) -> bool:
         return not names & {each["metadata"]["name"] for each in found}
 
-    # A busy server may find a kind's storage not ready and try again later and later: Terminating, InstanceDeletionFailed.
+    # A busy server may find a kind's storage not ready and retry with growing pauses: Terminating, InstanceDeletionFailed.
     cluster.wait_for(DEFINITION, gone, "the deletion of the kinds of monitoring", timeout_seconds=300)
 
 
 def objects_of(register: Register, namespace: str, prometheus: str) -> list[KubeObject]:
-    """Everything that is made, a namespace first, as the API server gets it."""
+    """Return all objects as the API server gets them, a namespace first."""
 
     def declare() -> None:
-        made = Namespace("space", metadata=ObjectMetaArgs(name=namespace, labels=restricted()))
-        inside = pulumi.ResourceOptions(depends_on=[made])
+        created = Namespace("space", metadata=ObjectMetaArgs(name=namespace, labels=restricted()))
+        inside = pulumi.ResourceOptions(depends_on=[created])
         labels = {"flexspot.dev/owner": "ml"}
         KubeStateMetrics("ksm", {"namespace": namespace, "prometheus": prometheus, "labels": labels}, inside)
         RecordingRules("rules", {"namespace": namespace, "prometheus": prometheus, "labels": labels}, inside)
@@ -69,7 +69,7 @@ def objects_of(register: Register, namespace: str, prometheus: str) -> list[Kube
 
 @pytest.fixture
 def deployed(with_monitoring_kinds: Cluster, register: Register, namespace: str) -> Iterator[Callable[[str], list[KubeObject]]]:
-    """Applies the objects, and takes them away."""
+    """Yield a function that applies the objects, and remove them afterwards."""
     objects: list[KubeObject] = []
 
     def apply(prometheus: str) -> list[KubeObject]:
@@ -90,7 +90,7 @@ def deployed(with_monitoring_kinds: Cluster, register: Register, namespace: str)
 
 
 def may(cluster: Cluster, namespace: str, verb: str, resource: str, group: str = "") -> bool:
-    """Whether the exporter's service account may do this to a resource everywhere."""
+    """Return whether the exporter's service account may do this to a resource everywhere."""
     review = {
         "apiVersion": "authorization.k8s.io/v1",
         "kind": "SubjectAccessReview",
@@ -107,14 +107,14 @@ def may(cluster: Cluster, namespace: str, verb: str, resource: str, group: str =
 def test_the_objects_are_taken_and_the_exporters_pod_is_let_into_its_restricted_namespace(
     deployed: Callable[[str], list[KubeObject]], cluster: Cluster, namespace: str
 ) -> None:
-    made = deployed("operator")
+    created = deployed("operator")
 
-    assert {each["kind"] for each in made} > {"ServiceMonitor", "PrometheusRule"}
+    assert {each["kind"] for each in created} > {"ServiceMonitor", "PrometheusRule"}
     [pod] = cluster.wait_for("v1/Pod", lambda found: found or None, "the exporter's pod", namespace=namespace)
     assert pod["metadata"]["labels"]["app.kubernetes.io/name"] == "kube-state-metrics"
 
 
-def test_the_exporter_lists_what_it_tells_of_and_sees_and_changes_nothing_else(
+def test_the_exporter_may_list_what_it_exports_and_nothing_else(
     deployed: Callable[[str], list[KubeObject]], with_monitoring_kinds: Cluster, namespace: str
 ) -> None:
     deployed("annotations")
@@ -123,7 +123,7 @@ def test_the_exporter_lists_what_it_tells_of_and_sees_and_changes_nothing_else(
     verbs = ("get", "list", "watch", "create", "update", "patch", "delete")
     for resource in (*kube_state_resources(), "secrets", "configmaps", "services", "serviceaccounts", "events"):
         for verb in verbs:
-            asked = may(with_monitoring_kinds, namespace, verb, resource)
-            assert asked == ((verb, resource) in allowed), f"{verb} {resource}"
+            allowed_now = may(with_monitoring_kinds, namespace, verb, resource)
+            assert allowed_now == ((verb, resource) in allowed), f"{verb} {resource}"
     assert not may(with_monitoring_kinds, namespace, "list", "jobs", "batch")
     assert not may(with_monitoring_kinds, namespace, "list", "clusterroles", "rbac.authorization.k8s.io")

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from flexspot.lab.tools.build import Tools
 
-# The SDK warns of a function of its own when it is imported.
+# The SDK warns about one of its own functions when it is imported.
 pytestmark = pytest.mark.filterwarnings("ignore:gcp.storage.getTransferProjectServieAccount:DeprecationWarning")
 
 _BUCKET = "urn:pulumi:dev::trial::gcp:storage/bucket:Bucket::data"
@@ -77,7 +77,7 @@ def test_a_preview_knows_the_inputs_and_leaves_the_rest_unknown(tools: Tools, tm
     assert known == {"location": "EU", "timeout": 30}
 
 
-def test_changes_outside_a_preview_and_questions_to_the_cloud_are_refused() -> None:
+def test_changes_outside_a_preview_and_calls_to_the_cloud_are_refused() -> None:
     with _stub("gcp") as stub:
         calls = {
             "create": (stub.Create, provider_pb2.CreateRequest(urn=_BUCKET, properties=encode({"location": "EU"}))),
@@ -92,7 +92,7 @@ def test_changes_outside_a_preview_and_questions_to_the_cloud_are_refused() -> N
             assert "never writes or invents state" in refused.text
 
 
-def test_a_known_object_is_read_as_the_state_has_it_and_any_other_by_its_name_alone() -> None:
+def test_reading_returns_the_state_of_a_known_object_and_only_the_name_of_others() -> None:
     with _stub("gcp") as stub:
         state = encode({"location": "EU"})
         assert stub.Read(provider_pb2.ReadRequest(urn=_BUCKET, id="x", properties=state)).properties == state
@@ -121,14 +121,14 @@ def test_kubernetes_objects_are_named_and_their_secrets_marked() -> None:
         assert second["data"] == {"a": Secret("2")}
 
 
-def test_what_is_refused_of_an_input_tells_no_secret() -> None:
-    """A refusal has the value in it, and goes to the terminal and into the logs of whoever runs previews."""
+def test_refusals_of_inputs_contain_no_secret() -> None:
+    """A refusal contains the value, and is printed on the terminal and stored in logs of previews."""
     urn, inside = "urn:pulumi:dev::trial::aws:sqs/queue:Queue::work", "not a name: hunter2"
     with _stub("aws") as stub:
-        for name, told in ((inside, True), (Secret(inside), False)):
+        for name, is_refused in ((inside, True), (Secret(inside), False)):
             request = provider_pb2.CheckRequest(urn=urn, news=encode({"name": name, "tags": {"a": name}}))
             answer = stub.Check(request)
-            assert bool(answer.failures) is told
-            assert (inside in str(answer.failures)) is told
+            assert bool(answer.failures) is is_refused
+            assert (inside in str(answer.failures)) is is_refused
         nested = {"redrivePolicy": Secret("hunter2"), "visibilityTimeoutSeconds": Secret(99_999_999)}
         assert not stub.Check(provider_pb2.CheckRequest(urn=urn, news=encode(nested))).failures

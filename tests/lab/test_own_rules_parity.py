@@ -1,4 +1,4 @@
-"""Own rules of `flexspot lint` get the verdicts that a real API server gives the same expressions, in a ValidatingAdmissionPolicy."""
+"""Own rules of `flexspot lint` get the same verdicts as the same expressions in a ValidatingAdmissionPolicy of a real API server."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from admission_ground import wait_until
+from admission_fixtures import wait_until
 from kubernetes.client.exceptions import ApiException
 
 from flexspot.capacity.values.verdict import Verdict
@@ -71,7 +71,7 @@ def rule_of(name: str) -> OwnRule:
 
 
 def objects_of(rule: OwnRule, namespace: str) -> list[KubeObject]:
-    """A policy with the rule's own expressions, and what binds it to the namespace."""
+    """Return a policy with the rule's own expressions, and its binding to the namespace."""
     expressions = rule.expressions
     matched = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["configmaps"]}
     spec = {
@@ -100,7 +100,7 @@ def config_map(written: dict[str, Any], rule: str, namespace: str) -> KubeObject
 
 
 def taken(cluster: Cluster, each: KubeObject) -> bool:
-    """Whether the API server would take an object; by no policy's word but ours is one refused."""
+    """Return whether the API server would accept an object. No policy but the test's may refuse it."""
     try:
         cluster.apply(each, dry_run=True)
     except ApiException as error:
@@ -110,16 +110,16 @@ def taken(cluster: Cluster, each: KubeObject) -> bool:
     return True
 
 
-def test_lint_says_of_every_object_what_the_api_server_says(cluster: Cluster, namespace: str) -> None:
+def test_lint_and_the_api_server_agree_on_every_object(cluster: Cluster, namespace: str) -> None:
     rules = [rule_of(name) for name in CHECKS]
-    # The last of all refuses everything that asks for it: when it is held, those before it are.
+    # The last policy refuses every object that requests it: once it applies, those before it apply.
     last = rule_of("a-condition")
     cluster.apply(*(each for rule in rules for each in objects_of(rule, namespace)))
     probe = config_map({"name": "b", "data": {}}, last.name, namespace)
 
     try:
         wait_until(lambda: not taken(cluster, probe), "the last rule is not held")
-        # The API server reads all policies anew at once, some tenths of a second apart from their bindings.
+        # The API server reloads all policies at once, some tenths of a second apart from their bindings.
         time.sleep(2)
         differing: list[tuple[str, str, str, bool]] = []
         refused: set[str] = set()
@@ -139,7 +139,7 @@ def test_lint_says_of_every_object_what_the_api_server_says(cluster: Cluster, na
                 cluster.delete(f"{each['apiVersion']}/{each['kind']}", each["metadata"]["name"])
 
 
-def test_lint_takes_the_checks_that_the_api_server_takes(cluster: Cluster, namespace: str) -> None:
+def test_lint_accepts_the_checks_that_the_api_server_accepts(cluster: Cluster, namespace: str) -> None:
     policy, _ = objects_of(rule_of("a-condition"), namespace)
     for check in (
         "true",

@@ -1,4 +1,4 @@
-"""Work whose pods the namespace would refuse is refused itself: the rule in CEL against Kubernetes' own Pod Security, pod by pod."""
+"""Work whose pods the namespace would refuse is refused itself: the CEL rule compared with Kubernetes' own Pod Security, pod by pod."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import uuid
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from admission_ground import holding_those_of
+from admission_fixtures import with_policies_of
 from program_declarations import as_shipped
 
 from flexspot.components.tenancy.team import restricted
@@ -152,7 +152,7 @@ EDITS: dict[str, Callable[[Pod], object]] = {
 
 
 def edited(*edits: str) -> Pod | None:
-    """A safe pod with edits; None where one takes away what another needs."""
+    """Return a safe pod with edits, or None if one removes what another needs."""
     pod = safe()
     try:
         for each in edits:
@@ -163,7 +163,7 @@ def edited(*edits: str) -> Pod | None:
 
 
 def pods() -> list[tuple[str, Pod]]:
-    """A pod with each edit, and 150 with three."""
+    """Return a pod with each edit, and 150 with three."""
     chosen = random.Random(16)  # noqa: S311 -- nothing secret
     many = [tuple(chosen.sample(sorted(EDITS), 3)) for _ in range(150)]
     return [(" and ".join(edits), pod) for edits in [*((each,) for each in EDITS), *many] if (pod := edited(*edits)) is not None]
@@ -171,7 +171,7 @@ def pods() -> list[tuple[str, Pod]]:
 
 def named(kind: str, namespace: str, spec: KubeObject) -> KubeObject:
     api = "batch/v1" if kind == "Job" else "v1"
-    # Where work without GPUs belongs: elsewhere it is refused for that.
+    # In the namespace for work without GPUs: elsewhere it is refused for another reason.
     queue = {"labels": {"kueue.x-k8s.io/queue-name": "cpu"}} if kind == "Job" else {}
     return {
         "apiVersion": api,
@@ -187,12 +187,12 @@ def test_a_job_is_refused_for_exactly_the_pods_that_the_namespace_would_refuse(c
 
     different: dict[str, str] = {}
     refused = 0
-    with holding_those_of(as_shipped("local"), cluster, TEAM, guards=True) as asked:
+    with with_policies_of(as_shipped("local"), cluster, TEAM, guards=True) as server:
         for edits, spec in pods():
-            alone = asked.ask(named("Pod", "restricted-alone", spec)).refusal
+            alone = server.ask(named("Pod", "restricted-alone", spec)).refusal
             if alone and "violates PodSecurity" not in alone:
                 continue
-            said = asked.ask(named("Job", TEAM, {"suspend": True, "template": {"spec": spec}})).refusal
+            said = server.ask(named("Job", TEAM, {"suspend": True, "template": {"spec": spec}})).refusal
             ours = f"{NAME}" in said and "pods-that-never-start: " in said
             refused += ours
             if ours != bool(alone):

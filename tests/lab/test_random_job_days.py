@@ -1,6 +1,6 @@
-"""Days of random work with a hostile member: after each step nobody who asks for a share waits longer than the page on the guarantee says.
+"""Days of random work with a hostile member. After each step no team waits longer for its share than the page on the guarantee states.
 
-A day is a seed. Who submits, finishes and takes back is drawn; what the member of team alpha tries is drawn from hostile_submissions.yaml.
+A day is a seed. Submissions, endings and reclaims are random; the attempts of the member of team alpha are from hostile_submissions.yaml.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from admission_ground import holding
-from queue_fixtures import FOUR_L4, QueueGround, condition_of, queues_of
+from admission_fixtures import with_policies
+from queue_fixtures import FOUR_L4, QueuePlatform, condition_of, queues_of
 from queue_objects import admission_objects
-from tenancy_ground import Member
+from tenancy_fixtures import Member
 from test_hostile_submissions import MEMBERS, TRIES, outcome, submission
 
 from flexspot.capacity.catalog.node_labels import GPU_RESOURCE
@@ -31,21 +31,21 @@ pytestmark = [
     pytest.mark.waits,
     pytest.mark.nightly(
         held_by="test_no_submission_of_a_member_keeps_another_team_from_its_share, "
-        "test_an_idle_share_is_borrowed_and_reclaimed_by_its_owner_and_the_borrower_takes_up_again, "
+        "test_an_idle_share_is_borrowed_and_reclaimed_by_its_owner_and_the_borrower_resumes, "
         "test_within_a_queue_higher_priority_preempts_lower_and_equal_waits"
     ),
 ]
 
 DAYS, STEPS = (1, 2, 3, 4, 5, 6), 24
 RECLAIM_SECONDS = 60
-"""docs/guides/guarantee.md: within this time a team has what is its own."""
+"""docs/guides/guarantee.md: within this time a team has its share."""
 
 SHARES = {"alpha": 2, "beta": 2, "gamma": 0}
 CLASSES = ("training", "interactive")
 
 
 def gpus(workload: KubeObject) -> int:
-    """What a Workload asks for at once."""
+    """Return the GPUs that a Workload requests at once."""
     each = workload["spec"]["podSets"]
     return sum(
         int(podset["count"]) * int(container.get("resources", {}).get("requests", {}).get(GPU_RESOURCE, 0))
@@ -63,36 +63,38 @@ def waits(workload: KubeObject) -> bool:
     return not holds(workload) and not condition(workload, "Finished") and workload["spec"].get("active", True)
 
 
-def of_team(ground: QueueGround, team: str, workloads: list[KubeObject]) -> list[KubeObject]:
-    return [each for each in workloads if each["metadata"]["namespace"] == ground.own(team) and "deletionTimestamp" not in each["metadata"]]
+def of_team(platform: QueuePlatform, team: str, workloads: list[KubeObject]) -> list[KubeObject]:
+    return [
+        each for each in workloads if each["metadata"]["namespace"] == platform.own(team) and "deletionTimestamp" not in each["metadata"]
+    ]
 
 
-def stands_still(workload: KubeObject) -> bool:
-    """Whether it has quota and does not run."""
+def is_stuck(workload: KubeObject) -> bool:
+    """Return whether it has quota and does not run."""
     ready = condition_of(workload, "PodsReady")
     return holds(workload) and (ready is None or ready["status"] != "True")
 
 
-def kept_from_their_own(ground: QueueGround, workloads: list[KubeObject]) -> list[str]:
-    """Work that waits, or has quota and does not run, although with it its team would have no more than its share."""
+def waiting_within_share(platform: QueuePlatform, workloads: list[KubeObject]) -> list[str]:
+    """Return work that waits, or has quota and does not run, although its team would stay within its share with it."""
     evicted = [each for each in workloads if holds(each) and condition(each, "Evicted")]
     found = [f"{each['metadata']['name']} is stopped and holds its quota" for each in evicted]
     for team, share in SHARES.items():
-        own = of_team(ground, team, workloads)
+        own = of_team(platform, team, workloads)
         left = share - sum(gpus(each) for each in own if holds(each))
         found += [f"{each['metadata']['name']} of {team} waits" for each in own if waits(each) and 0 < gpus(each) <= left]
         if team != "alpha":
-            idle = share - sum(gpus(each) for each in own if holds(each) and not stands_still(each))
-            still = [each for each in own if stands_still(each) and gpus(each) <= idle]
+            idle = share - sum(gpus(each) for each in own if holds(each) and not is_stuck(each))
+            still = [each for each in own if is_stuck(each) and gpus(each) <= idle]
             found += [f"{each['metadata']['name']} of {team} is admitted and does not run" for each in still]
     return found
 
 
 @dataclass
 class Day:
-    """One day: what was done, and which Jobs each team still has."""
+    """One day: the actions so far, and the Jobs that each team still has."""
 
-    ground: QueueGround
+    platform: QueuePlatform
     member: Member
     drawn: random.Random
     jobs: dict[str, list[str]] = field(default_factory=lambda: {team: [] for team in SHARES})
@@ -104,17 +106,17 @@ class Day:
 
     def submits(self) -> str:
         team, workload_class = self.drawn.choice(list(SHARES)), self.drawn.choice(CLASSES)
-        name, asked = f"job-{len(self.done)}", self.drawn.choice((1, 2))
-        self.ground.submit(team, name, workload_class, gpus=asked)
-        # Before Kueue has seen it, it waits for nothing.
-        self.ground.wait_for_workload(team, name, lambda each: each, "there")
+        name, gpus = f"job-{len(self.done)}", self.drawn.choice((1, 2))
+        self.platform.submit(team, name, workload_class, gpus=gpus)
+        # Before Kueue has seen it, it does not wait.
+        self.platform.wait_for_workload(team, name, lambda each: each, "there")
         self.jobs[team].append(name)
-        return f"{team} submits {name}: {workload_class}, {asked} GPUs"
+        return f"{team} submits {name}: {workload_class}, {gpus} GPUs"
 
     def finishes(self) -> str:
-        """Whoever is preempted while its Job ends is Complete all the same: see test_stopped_at_its_end.py."""
+        """A Job that is preempted while it ends is Complete anyway: see test_stopped_at_its_end.py."""
         team = self.drawn.choice(list(SHARES))
-        release(self.ground.cluster, self.ground.own(team))
+        release(self.platform.cluster, self.platform.own(team))
         return f"what runs of {team} finishes"
 
     def takes_back(self) -> str:
@@ -122,38 +124,38 @@ class Day:
         if not self.jobs[team]:
             return f"{team} has nothing to take back"
         name = self.jobs[team].pop(self.drawn.randrange(len(self.jobs[team])))
-        self.ground.cluster.delete(JOB, name, self.ground.own(team))
+        self.platform.cluster.delete(JOB, name, self.platform.own(team))
         return f"{team} deletes {name}"
 
     def attacks(self) -> str:
         title, tried = self.drawn.choice([*TRIES["as_member"].items()])
         names = {"$ADMITTED": "1", "$NODE": "node"}
-        came = outcome(self.member, submission(self.ground, f"try-{len(self.done)}", tried, names))
+        came = outcome(self.member, submission(self.platform, f"try-{len(self.done)}", tried, names))
         return f"alpha tries {title}: {came}"
 
 
-def wait_for_none_kept(day: Day) -> None:
-    """Returns once nobody waits for what is its own."""
-    what = "\n  ".join(["nobody to wait after:", *day.done])
-    look = partial(kept_from_their_own, day.ground)
+def wait_until_none_waits(day: Day) -> None:
+    """Return once no team waits for its own share."""
+    what = "\n  ".join(["no team to wait after:", *day.done])
+    look = partial(waiting_within_share, day.platform)
     try:
-        day.ground.cluster.wait_for(WORKLOAD, lambda workloads: not look(workloads), what, timeout_seconds=RECLAIM_SECONDS)
+        day.platform.cluster.wait_for(WORKLOAD, lambda workloads: not look(workloads), what, timeout_seconds=RECLAIM_SECONDS)
     except WaitTimeoutError as error:
-        pytest.fail("\n".join([str(error), *look(day.ground.cluster.list(WORKLOAD))]))
+        pytest.fail("\n".join([str(error), *look(day.platform.cluster.list(WORKLOAD))]))
 
 
 @pytest.mark.parametrize("seed", DAYS)
-def test_on_a_random_day_nobody_waits_for_what_is_its_own(seed: int, cluster: Cluster, register: Register) -> None:
+def test_on_a_random_day_no_team_waits_for_its_own_share(seed: int, cluster: Cluster, register: Register) -> None:
     pool = {"name": "l4-spot", "machine": FOUR_L4, "capacity_type": "spot", "max_nodes": 1, "serves": list(CLASSES)}
     services = {"name": "l4-on-demand", "machine": "g6.xlarge", "capacity_type": "on-demand", "max_nodes": 1, "serves": ["inference"]}
     teams: list[dict[str, Any]] = [{"name": team, "shares": {"l4-spot": share}} for team, share in SHARES.items()]
     teams[0] |= {"submitters": [MEMBERS], "unqueued": {"l4-on-demand": 1}}
     with (
-        queues_of(cluster, register, {"l4-spot": 1}, pools=[pool, services], teams=teams) as ground,
-        holding(cluster, admission_objects(ground.plan, register), ground.own("alpha")),
+        queues_of(cluster, register, {"l4-spot": 1}, pools=[pool, services], teams=teams) as platform,
+        with_policies(cluster, admission_objects(platform.plan, register), platform.own("alpha")),
     ):
-        day = Day(ground, Member(cluster.kubeconfig, MEMBERS), random.Random(seed))  # noqa: S311 -- the same day for the same seed
+        day = Day(platform, Member(cluster.kubeconfig, MEMBERS), random.Random(seed))  # noqa: S311 -- the same day for the same seed
         for _ in range(STEPS):
             day.step()
-            wait_for_none_kept(day)
+            wait_until_none_waits(day)
     assert any("submits" in each for each in day.done)

@@ -1,4 +1,4 @@
-"""A rendered job of `launcher: ray`: with the program of its first pod the job is done, and an interruption is a failure of none."""
+"""A rendered job of `launcher: ray`. The job is done when the program of its first pod is, and an interruption is no failure of any pod."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 from torchrun_ends import UNDER_THE_LAUNCHER
-from workload_ground import assert_goes_on, end, job_of, let_back_off_pass, spot_platform, submit, uids, wait_for_failure, wait_for_pods
+from workload_fixtures import assert_continues, end, job_of, skip_back_off, spot_platform, submit, uids, wait_for_failure, wait_for_pods
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from queue_fixtures import QueueGround
+    from queue_fixtures import QueuePlatform
     from queue_objects import Register
 
     from flexspot.lab.cluster import Cluster, KubeObject
@@ -24,45 +24,45 @@ CRASH = 3
 
 
 @pytest.fixture
-def ground(cluster: Cluster, register: Register) -> Iterator[QueueGround]:
-    with spot_platform(cluster, register) as made:
-        yield made
+def platform(cluster: Cluster, register: Register) -> Iterator[QueuePlatform]:
+    with spot_platform(cluster, register) as deployed:
+        yield deployed
 
 
-def begun(ground: QueueGround, *, instead_of: tuple[str, ...] = ()) -> list[KubeObject]:
-    """Its pods, the first one first, as soon as all run."""
-    pods = wait_for_pods(ground, JOB, PODS, instead_of=instead_of)
+def started(platform: QueuePlatform, *, instead_of: tuple[str, ...] = ()) -> list[KubeObject]:
+    """Return its pods, the first one first, as soon as all run."""
+    pods = wait_for_pods(platform, JOB, PODS, instead_of=instead_of)
     return sorted(pods, key=lambda each: int(each["metadata"]["annotations"]["batch.kubernetes.io/job-completion-index"]))
 
 
-def test_the_end_of_the_program_is_that_of_the_job_though_a_pod_was_lost_at_that_moment(ground: QueueGround) -> None:
-    submit(ground, "checkpointed-job", JOB, pods=PODS, launcher="ray", command=["python", "main.py"])
-    first, second, third = begun(ground)
+def test_the_end_of_the_program_ends_the_job_even_if_a_pod_is_lost_at_that_moment(platform: QueuePlatform) -> None:
+    submit(platform, "checkpointed-job", JOB, pods=PODS, launcher="ray", command=["python", "main.py"])
+    first, second, third = started(platform)
 
-    # An interruption before: all end with 143, and all are made anew.
+    # An earlier interruption: all end with 143, and all are created again.
     for each in (first, second, third):
-        end(ground, each, UNDER_THE_LAUNCHER)
-    let_back_off_pass(ground, JOB)
-    first, second, _ = begun(ground, instead_of=uids([first, second, third]))
-    assert_goes_on(job_of(ground, JOB))
+        end(platform, each, UNDER_THE_LAUNCHER)
+    skip_back_off(platform, JOB)
+    first, second, _ = started(platform, instead_of=uids([first, second, third]))
+    assert_continues(job_of(platform, JOB))
 
-    end(ground, second, UNDER_THE_LAUNCHER)
-    end(ground, first, 0)
+    end(platform, second, UNDER_THE_LAUNCHER)
+    end(platform, first, 0)
 
     # The third has not even ended.
-    ground.wait_for_completion("alpha", JOB)
+    platform.wait_for_completion("alpha", JOB)
 
 
 @pytest.mark.nightly(
-    held_by="test_the_end_of_the_program_is_that_of_the_job_though_a_pod_was_lost_at_that_moment, "
+    held_by="test_the_end_of_the_program_ends_the_job_even_if_a_pod_is_lost_at_that_moment, "
     "test_real_failures_are_counted_and_end_the_job_when_its_retries_are_used_up"
 )
-def test_a_program_that_fails_counts_once(ground: QueueGround) -> None:
-    submit(ground, "checkpointed-job", JOB, pods=PODS, launcher="ray", command=["python", "main.py"], retries=1, fatal_exit_codes=[CRASH])
-    first, second, third = begun(ground)
+def test_a_program_that_fails_counts_once(platform: QueuePlatform) -> None:
+    submit(platform, "checkpointed-job", JOB, pods=PODS, launcher="ray", command=["python", "main.py"], retries=1, fatal_exit_codes=[CRASH])
+    first, second, third = started(platform)
 
     for each in (second, third):
-        end(ground, each, UNDER_THE_LAUNCHER)
-    end(ground, first, CRASH)
+        end(platform, each, UNDER_THE_LAUNCHER)
+    end(platform, first, CRASH)
 
-    assert wait_for_failure(ground, JOB) == ("PodFailurePolicy", 1)
+    assert wait_for_failure(platform, JOB) == ("PodFailurePolicy", 1)

@@ -1,7 +1,7 @@
-"""Every call that the official Kubernetes provider was recorded with, put to the stand-in: it must answer the same.
+"""Every recorded call of the official Kubernetes provider, sent to the stand-in: its answer must be the same.
 
-The calls are played in their order on a control plane of their own, with what was done by hand in between. The state in the requests is
-the recorded one, so this also shows that the stand-in goes on from what the official provider wrote.
+The calls are played in their order on a separate control plane, with the actions by hand between them. The state in the requests is the
+recorded one, so this also shows that the stand-in continues from what the official provider wrote.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 from provider_driver import driving
 from recorded_calls import SCENARIOS, lines
-from recorded_ground import Ground
+from recorded_cluster import RecordedCluster
 from recorded_replay import Replay
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ _PATIENCE_SECONDS = 1.0
 
 @dataclass(frozen=True)
 class Known:
-    """A difference that there is: the scenario, what the lines of differences look like, and why it stays."""
+    """A known difference: the scenario, the pattern of the lines of differences, and its reason."""
 
     scenario: str
     pattern: str
@@ -48,23 +48,23 @@ KNOWN: tuple[Known, ...] = (
 )
 
 _THE_ENGINES = {"@engine", "@pending"}
-"""What the engine made of the answers, which no provider says."""
+"""The engine's results, which no provider returns."""
 
 
 def replayed(scenario: str, lab: LabControlPlane, tools: Tools) -> Replay:
-    ground = Ground(tools.binary("kubectl"), lab.home.kubeconfig)
+    recorded_cluster = RecordedCluster(tools.binary("kubectl"), lab.home.kubeconfig)
     with driving(lab.home.kubeconfig, _PATIENCE_SECONDS) as driver:
-        replay = Replay(list(lines(scenario)), driver.stub, ground, str(lab.home.kubeconfig))
+        replay = Replay(list(lines(scenario)), driver.stub, recorded_cluster, str(lab.home.kubeconfig))
         try:
             replay.play()
         finally:
-            ground.clear()
-            ground.close()
+            recorded_cluster.clear()
+            recorded_cluster.close()
     return replay
 
 
 OFTEN = frozenset({"02-fresh-up", "13-upsert-local"})
-"""The local stack once more: 01 has its objects, 03 to 07 the edits, drifts and ways to take over what exists."""
+"""The local stack once more: 01 has its objects, 03 to 07 the edits, drifts and ways to take over existing objects."""
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The recording rules, evaluated by Prometheus' own engine, come to what the report comes to of the same series."""
+"""The recording rules, evaluated by Prometheus' own engine, have the same results as the report on the same series."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ NAMES = {
     Question.ALLOCATIONS: "kube_pod_container_resource_requests",
     Question.UTILISATION: "DCGM_FI_PROF_GR_ENGINE_ACTIVE",
 }
-"""The series that the questions of the report are about."""
+"""The series that the report queries."""
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +48,7 @@ def promtool(tools: Tools) -> Path:
 
 
 def cluster_of_everything() -> Month:
-    """An hour in which nothing changes, of machines of both clouds, partitions, shared GPUs, and owners told in every way."""
+    """Return an unchanging hour of machines of both clouds, partitions, shared GPUs, and owners given in every way."""
     month = Month(hours=1)
 
     def labelled(**labels: str) -> dict[str, str]:
@@ -105,8 +105,8 @@ def cluster_of_everything() -> Month:
     return month
 
 
-def reckoned(month: Month) -> dict[str, dict[Labels, float]]:
-    """GPUs by recorded series and labels, as the report's books have them."""
+def expected_series(month: Month) -> dict[str, dict[Labels, float]]:
+    """Return GPUs by recorded series and labels, as the report calculates them."""
     seconds = month.period.end - month.period.start
     found: dict[str, defaultdict[Labels, float]] = {each: defaultdict(float) for each in (ALLOCATED, USED, MEASURED, IDLE)}
     for (_, facts, _), book in month.books().nodes.items():
@@ -126,8 +126,8 @@ def written(name: str, labels: dict[str, str]) -> str:
     return f"{name}{{{', '.join(f'{key}={json.dumps(value)}' for key, value in labels.items())}}}"
 
 
-def told(month: Month) -> dict[str, float]:
-    """The series as exporters tell them, by selector, and of each pod that it runs. What is told for top consumers alone is left out."""
+def exported(month: Month) -> dict[str, float]:
+    """Return the series of exporters, by selector. Series of each pod that are reported only for top consumers are omitted."""
     series: dict[str, float] = {}
     for question, name in NAMES.items():
         for labels, _, _, value in month.series[question]:
@@ -138,13 +138,13 @@ def told(month: Month) -> dict[str, float]:
     return series
 
 
-def test_the_rules_come_to_what_the_report_comes_to(promtool: Path, tmp_path: Path) -> None:
+def test_the_rules_and_the_report_have_equal_results(promtool: Path, tmp_path: Path) -> None:
     month = cluster_of_everything()
-    expected = reckoned(month)
+    expected = expected_series(month)
     assert {labels[-1] for labels in expected[ALLOCATED]} == {"spot", "on-demand", "reserved", "flex-start", "queued"}
     (tmp_path / "rules.yaml").write_text(rules_yaml())
-    samples = [{"series": series, "values": f"{value}x10"} for series, value in told(month).items()]
-    # A second exporter tells the same, and one pod has ended without being deleted.
+    samples = [{"series": series, "values": f"{value}x10"} for series, value in exported(month).items()]
+    # A second exporter reports the same, and one pod has ended without being deleted.
     samples += [{"series": each["series"].replace("}", ', instance="b"}'), "values": each["values"]} for each in samples]
     ended = {"uid": "uid-ended", "namespace": "ns-vision", "pod": "ended", "node": "aws-spot", "resource": "nvidia_com_gpu"}
     samples.append({"series": written("kube_pod_container_resource_requests", ended), "values": "4x10"})
@@ -170,7 +170,7 @@ def test_the_rules_come_to_what_the_report_comes_to(promtool: Path, tmp_path: Pa
     assert run.returncode == 0, run.stdout + run.stderr
 
 
-def test_promtool_finds_nothing_to_say_of_the_file(promtool: Path, tmp_path: Path) -> None:
+def test_promtool_has_no_findings_about_the_file(promtool: Path, tmp_path: Path) -> None:
     for name, scope in (("all", None), ("prod", {"cluster": "prod"})):
         file = tmp_path / f"{name}.yaml"
         file.write_text(rules_yaml(scope))

@@ -1,4 +1,4 @@
-"""What an offline preview refuses of a cloud's resource: what the provider's own validation would, and nothing that it may take."""
+"""Inputs of cloud resources that an offline preview refuses: those that the provider's own validation rejects, and no others."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def places(token: str, **inputs: Any) -> list[str]:
     return [each.place for each in refused_inputs(token, inputs)]
 
 
-def test_a_refusal_names_the_property_the_values_that_are_allowed_who_says_so_and_what_to_do() -> None:
+def test_a_refusal_names_the_property_allowed_values_source_and_remedy() -> None:
     [refused] = refused_inputs(POOL, {"cluster": "c", "name": "p", "upgradeSettings": {"strategy": "SHORT_LIVED"}})
 
     assert refused.place == "upgradeSettings.strategy"
     assert refused.reason == (
         "is 'SHORT_LIVED'; allowed: BLUE_GREEN, SURGE, by the rules of hashicorp/google-beta 8.0.0, read "
-        "2026-11-22; say what it allows, or preview without --offline if your provider is a newer one that takes it"
+        "2026-11-22; use an allowed value, or preview without --offline if your newer provider accepts it"
     )
 
 
@@ -52,7 +52,7 @@ def test_a_refusal_names_the_property_the_values_that_are_allowed_who_says_so_an
     ],
     ids=str,
 )
-def test_what_a_newer_provider_or_pulumi_itself_may_take_is_passed_over(token: str, inputs: dict[str, Any]) -> None:
+def test_inputs_that_a_newer_provider_or_pulumi_accepts_are_ignored(token: str, inputs: dict[str, Any]) -> None:
     assert places(token, **inputs) == []
 
 
@@ -99,7 +99,7 @@ def test_what_a_newer_provider_or_pulumi_itself_may_take_is_passed_over(token: s
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_inputs_that_do_not_go_together_are_refused_as_the_providers_code_does(
+def test_conflicting_inputs_are_refused_like_in_the_providers_code(
     token: str, place: str, refused: dict[str, Any], taken: dict[str, Any]
 ) -> None:
     needed: dict[str, dict[str, Any]] = {
@@ -119,7 +119,10 @@ NEED_MORE = {
     "versioning_configuration.status cannot go from Enabled or Suspended to Disabled",
     "storage_capacity: a smaller one replaces the file system, and any other one of SCRATCH_1",
 }
-"""Rules of whole plans that refuse nothing, or that need to know what is there: see flexspot.lab.providers.cloud_rules.rule_differences."""
+"""Rules of whole plans that refuse nothing, or that need the existing resource.
+
+See flexspot.lab.providers.cloud_rules.rule_differences.
+"""
 
 
 def test_every_rule_of_whole_plans_in_the_files_is_applied_or_refuses_nothing_of_one_resource() -> None:

@@ -60,24 +60,24 @@ def test_a_value_that_the_provider_refuses_is_refused(facts: dict[str, Any], val
         ({"allowed": ["A"]}, Secret("A")),
     ],
 )
-def test_a_value_that_the_provider_takes_passes(facts: dict[str, Any], value: Any) -> None:
+def test_a_value_that_the_provider_accepts_passes(facts: dict[str, Any], value: Any) -> None:
     assert problems(rules(size=facts), size=value) == []
 
 
-def test_what_is_required_must_be_there_and_what_is_no_argument_must_not() -> None:
+def test_required_arguments_must_exist_and_unknown_ones_must_not() -> None:
     found = rules(name={"required": True, "optional": False}, ip_range={})
 
     assert problems(found, ipRange="10.0.0.0/8", range="x") == ["name is required", "range is no argument"]
 
 
-def test_what_a_block_requires_is_required_only_in_a_block_that_is_set() -> None:
+def test_required_arguments_of_a_block_apply_only_if_the_block_is_set() -> None:
     found = rules(disk={"type": "list(block)", "max_items": 1}, disk__size={"type": "int", "required": True, "optional": False})
 
     assert problems(found) == []
     assert problems(found, disk={}) == ["disk.size is required"]
 
 
-def test_each_item_of_a_list_of_blocks_is_looked_at_under_its_own_name() -> None:
+def test_each_block_of_a_list_is_checked_under_its_own_name() -> None:
     found = rules(taint={"type": "list(block)", "pulumi": "taints"}, taint__effect={"allowed": ["NO_SCHEDULE"]})
 
     assert problems(found, taints=[{"effect": "NO_SCHEDULE"}, {"effect": "NoSchedule"}]) == [
@@ -93,14 +93,14 @@ def test_arguments_that_exclude_each_other_conflict_once_both_are_known() -> Non
     assert problems(found, name="a", namePrefix="b") == ["name conflicts with name_prefix"]
 
 
-def test_a_false_that_is_written_down_conflicts_as_well() -> None:
-    """The provider looks at what is set, not at what it says: enable_autopilot = false beside node_config (pulumi-gcp issue 2881)."""
+def test_an_explicit_false_conflicts_too() -> None:
+    """The provider checks whether an argument is set, not its value: enable_autopilot = false with node_config (pulumi-gcp issue 2881)."""
     found = rules(pool={"type": "string", "conflicts_with": ["autopilot"]}, autopilot={"type": "bool"})
 
     assert problems(found, pool="a", autopilot=False) == ["pool conflicts with autopilot"]
 
 
-def test_of_some_arguments_exactly_one_is_given() -> None:
+def test_exactly_one_of_some_arguments_is_required() -> None:
     either = {"exactly_one_of": ["gateway", "nat"]}
     found = rules(gateway=either, nat=either)
 
@@ -110,7 +110,7 @@ def test_of_some_arguments_exactly_one_is_given() -> None:
     assert problems(found, gateway="g", nat="n") == [f"{name} exactly one of gateway, nat must be given" for name in ("gateway", "nat")]
 
 
-def test_inside_a_block_paths_have_an_index_that_counts_for_nothing() -> None:
+def test_indices_in_paths_inside_a_block_are_ignored() -> None:
     found = rules(
         window={"type": "list(block)", "max_items": 1},
         window__daily={"at_least_one_of": ["window.0.daily", "window.0.weekly"]},
@@ -146,12 +146,12 @@ def test_a_rule_of_a_security_group_has_exactly_one_source() -> None:
         ("rfc3339", "2025-01-01T02:00:00Z", "tomorrow"),
     ],
 )
-def test_a_form_tells_texts_apart(name: str, good: str, bad: str) -> None:
+def test_a_format_accepts_and_rejects_texts(name: str, good: str, bad: str) -> None:
     assert has_format(name, good)
     assert not has_format(name, bad)
 
 
-def test_every_form_that_the_files_name_is_known() -> None:
+def test_every_format_in_the_files_is_known() -> None:
     facts = [each.facts for found in rules_by_type().values() for each in found.attributes.values()]
 
     named = {each[key] for each in facts for key in ("format", "elem_format") if key in each}

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
-from admission_ground import holding
+from admission_fixtures import with_policies
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
-from queue_fixtures import FOUR_L4, QueueGround, queues_of
+from queue_fixtures import FOUR_L4, QueuePlatform, queues_of
 from queue_objects import admission_objects
 from typer.testing import CliRunner
 
@@ -42,19 +42,19 @@ SCRIPT = 'print("hello from the script")\n'
 
 
 @pytest.fixture
-def ground(cluster: Cluster, register: Register) -> Iterator[QueueGround]:
-    """Four GPUs of team alpha on one node, and the platform's policies."""
+def platform(cluster: Cluster, register: Register) -> Iterator[QueuePlatform]:
+    """Yield four GPUs of team alpha on one node, and the platform's policies."""
     pool = {"name": "l4-spot", "machine": FOUR_L4, "capacity_type": "spot", "max_nodes": 1, "serves": ["training"]}
     alpha = {"name": "alpha", "shares": {"l4-spot": 4}, "submitters": [MEMBERS], "viewers": [VIEWERS]}
     with (
-        queues_of(cluster, register, {"l4-spot": 1}, pools=[pool], teams=[alpha]) as made,
-        holding(cluster, admission_objects(made.plan, register), made.own("alpha")),
+        queues_of(cluster, register, {"l4-spot": 1}, pools=[pool], teams=[alpha]) as deployed,
+        with_policies(cluster, admission_objects(deployed.plan, register), deployed.own("alpha")),
     ):
-        yield made
+        yield deployed
 
 
 def kubeconfig(lab: LabControlPlane, folder: Path, group: str, namespace: str) -> str:
-    """The path of a kubeconfig of a person in a group: a certificate of the lab's authority, as a cluster of one's own gives them."""
+    """Return the path of a kubeconfig of a user in a group: a certificate of the lab's authority, like those of a self-managed cluster."""
     certificates = lab.home.certificates
     authority = x509.load_pem_x509_certificate((certificates / "ca.crt").read_bytes())
     signer = serialization.load_pem_private_key((certificates / "ca.key").read_bytes(), None)
@@ -92,8 +92,8 @@ def flexspot(*arguments: str) -> tuple[int, str]:
 
 
 @pytest.fixture
-def member(ground: QueueGround, lab: LabControlPlane, tmp_path: Path) -> tuple[str, ...]:
-    return ("--kubeconfig", kubeconfig(lab, tmp_path, MEMBERS, ground.own("alpha")))
+def member(platform: QueuePlatform, lab: LabControlPlane, tmp_path: Path) -> tuple[str, ...]:
+    return ("--kubeconfig", kubeconfig(lab, tmp_path, MEMBERS, platform.own("alpha")))
 
 
 @pytest.fixture
@@ -112,43 +112,43 @@ def listed(member: tuple[str, ...]) -> dict[str, Any]:
 
 
 def test_a_script_becomes_a_queued_job_that_is_followed_to_its_end(
-    ground: QueueGround, cluster: Cluster, member: tuple[str, ...], script: Path
+    platform: QueuePlatform, cluster: Cluster, member: tuple[str, ...], script: Path
 ) -> None:
     code, shown = flexspot("run", *member, *SMALL, str(script), "--lr", "1")
 
     assert code == 0
     assert "train is submitted to the queue of team" in shown
     assert "train is done" in shown.splitlines()
-    [job] = cluster.list(JOB, ground.own("alpha"))
+    [job] = cluster.list(JOB, platform.own("alpha"))
     assert job["metadata"]["name"] == "train"
     assert job["metadata"]["labels"]["flexspot.dev/class"] == "training"
     [container] = job["spec"]["template"]["spec"]["containers"]
     assert container["command"] == ["python", "/opt/flexspot/train.py", "--lr", "1"]
-    sent = cluster.get(MAP, "train-script", ground.own("alpha"))
+    sent = cluster.get(MAP, "train-script", platform.own("alpha"))
     assert sent is not None
     assert sent["data"] == {"train.py": SCRIPT}
     assert [each["uid"] for each in sent["metadata"]["ownerReferences"]] == [job["metadata"]["uid"]], "it goes with its job"
 
-    # The same again: the ended job makes room, under its name, by which it resumes.
+    # The same again: the ended job is deleted, and the new one resumes under its name.
     code, shown = flexspot("run", *member, *SMALL, "--no-follow", str(script))
     assert code == 0
     assert "train of an earlier run is gone; its checkpoints are there." in shown
-    [again] = cluster.list(JOB, ground.own("alpha"))
+    [again] = cluster.list(JOB, platform.own("alpha"))
     assert again["metadata"]["uid"] != job["metadata"]["uid"]
     # The garbage collector may have been faster.
     connect(Path(member[1]), None, None).delete(MAP, script_map("gone"))
 
 
-def test_a_job_that_waits_says_why_and_is_stopped_with_all_that_is_its(
-    ground: QueueGround, cluster: Cluster, member: tuple[str, ...], script: Path
+def test_a_waiting_job_shows_its_reason_and_is_stopped_with_its_objects(
+    platform: QueuePlatform, cluster: Cluster, member: tuple[str, ...], script: Path
 ) -> None:
-    namespace = ground.own("alpha")
-    ground.submit("alpha", "first")
-    ground.wait_for_running("alpha", "first")
+    namespace = platform.own("alpha")
+    platform.submit("alpha", "first")
+    platform.wait_for_running("alpha", "first")
     flexspot("run", *member, *SMALL, "--no-follow", "--gpus", "4", "--name", "large", str(script))
-    ground.wait_for_refusal("alpha", "large", "insufficient unused quota")
+    platform.wait_for_refusal("alpha", "large", "insufficient unused quota")
 
-    # The Job's own count of its pods comes a moment after they run.
+    # The Job's own count of its pods is updated a moment after they run.
     cluster.wait_for(JOB, lambda jobs: any(each.get("status", {}).get("ready") for each in jobs), "its pod counted", namespace=namespace)
     found = listed(member)
     assert (found["first"]["state"], found["first"]["pods"], found["first"]["gpus"]) == ("running", 1, 1)
@@ -170,23 +170,23 @@ def test_a_job_that_waits_says_why_and_is_stopped_with_all_that_is_its(
     with pytest.raises(ExplainedError, match="there is no job large in namespace"):
         flexspot("jobs", "logs", "large", *member)
 
-    # It returns when the pods are gone as well: until then a job of the same name would write into their checkpoints.
+    # It returns only when the pods are gone, too: until then a job with the same name would write into their checkpoints.
     code, _ = flexspot("jobs", "stop", "first", *member)
     assert code == 0
     assert cluster.list(POD, namespace) == []
 
 
-def test_what_cannot_run_or_may_not_be_submitted_is_told_and_nothing_is_left(
-    ground: QueueGround, lab: LabControlPlane, member: tuple[str, ...], script: Path
+def test_a_job_that_cannot_run_or_is_forbidden_gets_an_error_and_leaves_nothing(
+    platform: QueuePlatform, lab: LabControlPlane, member: tuple[str, ...], script: Path
 ) -> None:
     with pytest.raises(ExplainedError, match="train cannot run") as refused:
         flexspot("run", *member, *SMALL, "--gpu", "h100", str(script))
     assert "it can have l4 (24 GB" in str(refused.value)
 
-    looking = ("--kubeconfig", kubeconfig(lab, script.parent, VIEWERS, ground.own("alpha")))
+    looking = ("--kubeconfig", kubeconfig(lab, script.parent, VIEWERS, platform.own("alpha")))
     assert listed(looking) == {}
     with pytest.raises(ExplainedError, match="the platform's ConfigMap cannot be read: you may not") as denied:
         flexspot("run", *looking, *SMALL, str(script))
     assert "whether you are in a group of the team's `submitters`" in denied.value.remedy
-    assert ground.cluster.list(JOB, ground.own("alpha")) == []
-    assert ground.cluster.list(POD, ground.own("alpha")) == []
+    assert platform.cluster.list(JOB, platform.own("alpha")) == []
+    assert platform.cluster.list(POD, platform.own("alpha")) == []

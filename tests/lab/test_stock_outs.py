@@ -1,6 +1,6 @@
-"""A cloud without machines for a pool: queued work goes on to the team's next pool, and the guarantee holds all the same.
+"""A cloud without machines for a pool: queued work moves on to the team's next pool, and the guarantee still applies.
 
-The pod of StockOutWatch is a process here, with the rights of its own service account; Karpenter's word is written as Karpenter writes it.
+The pod of StockOutWatch is a process here, with the rights of its own service account. Karpenter's event is written as Karpenter does.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from uuid import uuid4
 
 import pytest
 from queue_fixtures import RESOURCE_FLAVOR, queues_of
-from service_ground import pod_environment
+from service_fixtures import pod_environment
 from test_queue_flavors import ALPHA, ON_DEMAND, SPOT
-from workload_ground import gives_up_waiting, is_queued_again, wait_until_pending
+from workload_fixtures import requeue, time_out_waiting, wait_until_pending
 
 from flexspot.components.kueue.stock_out_watch import COHORT_VARIABLE, CREDENTIALS_VARIABLE, HOLD_VARIABLE, UNTIL_ANNOTATION, look
 from flexspot.components.kueue.stock_outs import COHORT, NAME, StockOutWatch
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
     from pathlib import Path
 
-    from queue_fixtures import QueueGround
+    from queue_fixtures import QueuePlatform
     from queue_objects import Register
 
     from flexspot.lab.cluster import Cluster
@@ -36,18 +36,18 @@ BETA = {"name": "beta", "shares": {"l4-spot": 0}}
 
 
 @pytest.fixture
-def ground(cluster: Cluster, register: Register) -> Iterator[QueueGround]:
-    """A node of the on-demand pool. Of Spot there is none, and quota for one."""
-    with queues_of(cluster, register, {"l4-on-demand": 1}, pools=[SPOT, ON_DEMAND], classes=BY_QUOTA, teams=[ALPHA, BETA]) as made:
-        yield made
+def platform(cluster: Cluster, register: Register) -> Iterator[QueuePlatform]:
+    """Yield a node of the on-demand pool. There is no Spot node, but quota for one."""
+    with queues_of(cluster, register, {"l4-on-demand": 1}, pools=[SPOT, ON_DEMAND], classes=BY_QUOTA, teams=[ALPHA, BETA]) as deployed:
+        yield deployed
 
 
 @pytest.fixture
-def environment(cluster: Cluster, register: Register, ground: QueueGround, tmp_path: Path) -> Iterator[dict[str, str]]:
-    """What the watch's pod would have: the API server's address, and the token of its account, which may do what its role says."""
+def environment(cluster: Cluster, register: Register, platform: QueuePlatform, tmp_path: Path) -> Iterator[dict[str, str]]:
+    """Yield the environment of the watch's pod: the API server's address, and the token of its account with its role's rights."""
     namespace = f"queueing-{uuid4().hex[:6]}"
-    made = register(lambda: StockOutWatch("watch", {"namespace": namespace, "labels": {}, "cohort": ground.own("acme")}))
-    objects = [each for token, _, each in made.resources if any(kind in token for kind in ("Account", "ClusterRole", "Cohort"))]
+    deployed = register(lambda: StockOutWatch("watch", {"namespace": namespace, "labels": {}, "cohort": platform.own("acme")}))
+    objects = [each for token, _, each in deployed.resources if any(kind in token for kind in ("Account", "ClusterRole", "Cohort"))]
     cluster.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
     cluster.apply(*objects)
     yield {
@@ -63,11 +63,11 @@ def environment(cluster: Cluster, register: Register, ground: QueueGround, tmp_p
 
 
 @contextmanager
-def karpenter_finds_none(ground: QueueGround, pool: str) -> Generator[None]:
-    """The event of a NodeClaim of a pool for which the cloud had no machine."""
-    claim = f"{ground.own(pool)}-{uuid4().hex[:5]}"
-    told = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    ground.cluster.create(
+def karpenter_finds_none(platform: QueuePlatform, pool: str) -> Generator[None]:
+    """Create the event of a NodeClaim of a pool for which the cloud had no machine."""
+    claim = f"{platform.own(pool)}-{uuid4().hex[:5]}"
+    happened_at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    platform.cluster.create(
         {
             "apiVersion": "v1",
             "kind": "Event",
@@ -77,69 +77,69 @@ def karpenter_finds_none(ground: QueueGround, pool: str) -> Generator[None]:
             "message": f"NodeClaim {claim} event: all requested instance types were unavailable during launch",
             "type": "Warning",
             "source": {"component": "karpenter"},
-            "firstTimestamp": told,
-            "lastTimestamp": told,
+            "firstTimestamp": happened_at,
+            "lastTimestamp": happened_at,
             "count": 1,
         }
     )
     yield
-    ground.cluster.delete("v1/Event", f"{claim}.0", "default")
+    platform.cluster.delete("v1/Event", f"{claim}.0", "default")
 
 
-def closed(ground: QueueGround, pool: str) -> bool:
-    flavor = ground.cluster.get(RESOURCE_FLAVOR, ground.own(pool))
+def closed(platform: QueuePlatform, pool: str) -> bool:
+    flavor = platform.cluster.get(RESOURCE_FLAVOR, platform.own(pool))
     assert flavor is not None
     return UNTIL_ANNOTATION in (flavor["metadata"].get("annotations") or {})
 
 
 def test_after_a_failed_wait_a_job_goes_on_to_the_next_flavor_and_later_ones_at_once(
-    ground: QueueGround, environment: dict[str, str]
+    platform: QueuePlatform, environment: dict[str, str]
 ) -> None:
-    spot, on_demand = ground.own("l4-spot"), ground.own("l4-on-demand")
-    ground.submit("alpha", "stocked-out", gpus=2)
-    assert ground.wait_for_flavors("alpha", "stocked-out") == {spot}
-    wait_until_pending(ground, "stocked-out", 1)
+    spot, on_demand = platform.own("l4-spot"), platform.own("l4-on-demand")
+    platform.submit("alpha", "stocked-out", gpus=2)
+    assert platform.wait_for_flavors("alpha", "stocked-out") == {spot}
+    wait_until_pending(platform, "stocked-out", 1)
 
-    with karpenter_finds_none(ground, "l4-spot"):
+    with karpenter_finds_none(platform, "l4-spot"):
         [said] = look(environment)
         assert said.startswith(f"flavor {spot}: the cloud has no machines for it; closed until ")
         assert look(environment) == [], "a second round finds it as it should be"
-        gives_up_waiting(ground, "stocked-out", "WaitForStart")
-        is_queued_again(ground, "stocked-out")
-        ground.wait_for_running("alpha", "stocked-out")
-        assert ground.wait_for_flavors("alpha", "stocked-out") == {on_demand}
+        time_out_waiting(platform, "stocked-out", "WaitForStart")
+        requeue(platform, "stocked-out")
+        platform.wait_for_running("alpha", "stocked-out")
+        assert platform.wait_for_flavors("alpha", "stocked-out") == {on_demand}
 
-        ground.submit("alpha", "next", gpus=2)
-        assert ground.wait_for_flavors("alpha", "next") == {on_demand}
+        platform.submit("alpha", "next", gpus=2)
+        assert platform.wait_for_flavors("alpha", "next") == {on_demand}
         for each in ("stocked-out", "next"):
-            ground.wait_for_workload("alpha", each, lambda seen: condition(seen, "PodsReady"), "runs, and changes no more")
-        ground.submit("alpha", "too-many", gpus=1)
-        said = ground.wait_for_refusal("alpha", "too-many", "flexspot.dev/stock-out")
-        assert spot in said, "who waits is told why"
+            platform.wait_for_workload("alpha", each, lambda seen: condition(seen, "PodsReady"), "runs, and changes no more")
+        platform.submit("alpha", "too-many", gpus=1)
+        said = platform.wait_for_refusal("alpha", "too-many", "flexspot.dev/stock-out")
+        assert spot in said, "a waiting user sees the reason"
 
     assert look(environment) == [f"flavor {spot}: open again"]
     assert look(environment) == [f"flavor {spot}: what waits is looked at again"]
     assert look(environment) == []
-    assert ground.wait_for_flavors("alpha", "too-many") == {spot}, "the quota of the first flavor is there again"
-    ground.wait_for_running("alpha", "stocked-out", "next")
+    assert platform.wait_for_flavors("alpha", "too-many") == {spot}, "the quota of the first flavor is there again"
+    platform.wait_for_running("alpha", "stocked-out", "next")
 
 
 @pytest.mark.nightly(held_by="test_what_is_lent_and_runs_can_be_taken_back_in_an_open_flavor_alone")
 def test_a_flavor_with_borrowed_gpus_at_work_stays_open_so_that_their_owner_gets_them_back(
-    ground: QueueGround, environment: dict[str, str]
+    platform: QueuePlatform, environment: dict[str, str]
 ) -> None:
-    ground.add_nodes("l4-spot", 1)
-    ground.submit("beta", "borrower", gpus=4)
-    assert ground.wait_for_flavors("beta", "borrower") == {ground.own("l4-spot")}
-    ground.wait_for_running("beta", "borrower")
-    ground.wait_for_workload("beta", "borrower", lambda each: condition(each, "PodsReady"), "runs")
+    platform.add_nodes("l4-spot", 1)
+    platform.submit("beta", "borrower", gpus=4)
+    assert platform.wait_for_flavors("beta", "borrower") == {platform.own("l4-spot")}
+    platform.wait_for_running("beta", "borrower")
+    platform.wait_for_workload("beta", "borrower", lambda each: condition(each, "PodsReady"), "runs")
 
-    with karpenter_finds_none(ground, "l4-spot"):
+    with karpenter_finds_none(platform, "l4-spot"):
         look(environment)
-        assert not closed(ground, "l4-spot")
-        # Where it can, a queue goes on before it takes something back.
-        ground.submit("alpha", "elsewhere", gpus=4)
-        assert ground.wait_for_flavors("alpha", "elsewhere") == {ground.own("l4-on-demand")}
-        ground.submit("alpha", "owner", gpus=4)
-        assert ground.wait_for_flavors("alpha", "owner") == {ground.own("l4-spot")}
-        ground.wait_for_running("alpha", "elsewhere", "owner")
+        assert not closed(platform, "l4-spot")
+        # Where possible, a queue moves on before it reclaims.
+        platform.submit("alpha", "elsewhere", gpus=4)
+        assert platform.wait_for_flavors("alpha", "elsewhere") == {platform.own("l4-on-demand")}
+        platform.submit("alpha", "owner", gpus=4)
+        assert platform.wait_for_flavors("alpha", "owner") == {platform.own("l4-spot")}
+        platform.wait_for_running("alpha", "elsewhere", "owner")

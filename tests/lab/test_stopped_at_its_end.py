@@ -1,7 +1,8 @@
-"""A Job that Kueue preempts between the end of its last pod and its own: what Kueue 0.19 makes of it, and what the guarantee does about it.
+"""A Job that Kueue preempts between the end of its last pod and its own end: Kueue 0.19's reaction, and that of the guarantee.
 
-That moment is a part of a second. Here a pod that cannot go makes it long: Kubernetes writes the end of a Job when all its pods are gone.
-Before it is another, up to a second long: the pod has ended, and Kubernetes, which counts once a second, has not seen it.
+This moment is less than a second. Here a pod that cannot be deleted makes it long: Kubernetes records the end of a Job when all its pods
+are gone. There is another moment before, up to a second long: the pod has ended, and Kubernetes, which counts once a second, has not seen
+it.
 """
 
 from __future__ import annotations
@@ -10,10 +11,10 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
-from admission_ground import holding
+from admission_fixtures import with_policies
 from kubernetes.client.exceptions import ApiException
 from queue_objects import admission_objects, pool_node
-from workload_ground import end, job_of, spot_platform, wait_for_job, wait_for_pods
+from workload_fixtures import end, job_of, spot_platform, wait_for_job, wait_for_pods
 
 from flexspot.lab.cluster import POD, condition
 from flexspot.lab.exercise.play import JOB, NODE, WORKLOAD, running_pods
@@ -21,7 +22,7 @@ from flexspot.lab.exercise.play import JOB, NODE, WORKLOAD, running_pods
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
 
-    from queue_fixtures import QueueGround
+    from queue_fixtures import QueuePlatform
     from queue_objects import Register
 
     from flexspot.lab.cluster import Cluster, KubeObject
@@ -34,96 +35,101 @@ BY_ONE_POD = {"completionMode": "Indexed", "successPolicy": {"rules": [{"succeed
 
 
 @pytest.fixture
-def ground(cluster: Cluster, register: Register) -> Iterator[QueueGround]:
-    """Two teams that own four GPUs each; one node of four with a kubelet, and one without."""
-    with spot_platform(cluster, register, nodes=1, endings_kept=False) as made:
-        pool = next(each for each in made.plan.pools if each.name == made.own("l4-spot"))
-        silent = pool_node(pool, f"silent-{made.suffix}")
+def platform(cluster: Cluster, register: Register) -> Iterator[QueuePlatform]:
+    """Yield two teams that own four GPUs each; one node of four with a kubelet, and one without."""
+    with spot_platform(cluster, register, nodes=1, with_ending_policy=False) as deployed:
+        pool = next(each for each in deployed.plan.pools if each.name == deployed.own("l4-spot"))
+        silent = pool_node(pool, f"silent-{deployed.suffix}")
         for each in (silent["metadata"]["labels"], silent["metadata"]["annotations"]):
             del each[FAKE_NODE]
         silent["status"]["conditions"] = [{"type": "Ready", "status": "True", "reason": "KubeletReady", "message": ""}]
         try:
             cluster.create(silent)
-            yield made
+            yield deployed
         finally:
             # Karpenter would wait for a kubelet to end its pods, and other tests for the end of every node.
             cluster.delete(NODE, silent["metadata"]["name"])
 
 
 @contextmanager
-def ending_job(ground: QueueGround) -> Generator[None]:
-    """Alpha has borrowed all eight GPUs for a Job that one pod has ended, while the other, on the node without a kubelet, cannot go.
+def ending_job(platform: QueuePlatform) -> Generator[None]:
+    """Create a Job of alpha on all eight GPUs, half of them borrowed: one pod has ended, the other cannot be deleted.
 
-    Leaving, it goes.
+    The other pod is on the node without a kubelet. It is deleted on exit.
     """
-    namespace = ground.own("alpha")
-    job = ground.job("alpha", "borrower", "best-effort", pods=2, gpus=4)
+    namespace = platform.own("alpha")
+    job = platform.job("alpha", "borrower", "best-effort", pods=2, gpus=4)
     job["spec"] |= BY_ONE_POD
-    ground.cluster.create(job)
-    [running] = wait_for_pods(ground, "borrower", 1)
+    platform.cluster.create(job)
+    [running] = wait_for_pods(platform, "borrower", 1)
 
     def placed(pods: list[KubeObject]) -> list[KubeObject] | None:
         others = [each for each in pods if each["metadata"]["uid"] != running["metadata"]["uid"] and each["spec"].get("nodeName")]
         return others or None
 
-    [other] = ground.cluster.wait_for(POD, placed, "a pod on the node without a kubelet", namespace=namespace)
-    end(ground, running, 0)
-    wait_for_job(ground, "borrower", lambda each: condition(each, "SuccessCriteriaMet"), "decided")
+    [other] = platform.cluster.wait_for(POD, placed, "a pod on the node without a kubelet", namespace=namespace)
+    end(platform, running, 0)
+    wait_for_job(platform, "borrower", lambda each: condition(each, "SuccessCriteriaMet"), "decided")
     try:
         yield
     finally:
-        ground.cluster._resource(POD).delete(name=other["metadata"]["name"], namespace=namespace, body={"gracePeriodSeconds": 0})  # noqa: SLF001 -- `delete` has no grace
+        platform.cluster._resource(POD).delete(name=other["metadata"]["name"], namespace=namespace, body={"gracePeriodSeconds": 0})  # noqa: SLF001 -- `delete` has no grace
 
 
-def wait_for_preemption(ground: QueueGround) -> None:
-    """What of the Job is still counted, half of it, is asked for by beta's work and by work of alpha's that is worth more."""
-    ground.submit("beta", "owner", gpus=4)
-    ground.submit("alpha", "urgent", gpus=4)
-    ground.wait_for_workload("alpha", "borrower", lambda each: condition(each, "Preempted"), "preempted")
+def wait_for_preemption(platform: QueuePlatform) -> None:
+    """Request the half of the Job's GPUs that still counts, by work of beta and by work of alpha with a higher priority.
+
+    Return once the Job is preempted.
+    """
+    platform.submit("beta", "owner", gpus=4)
+    platform.submit("alpha", "urgent", gpus=4)
+    platform.wait_for_workload("alpha", "borrower", lambda each: condition(each, "Preempted"), "preempted")
 
 
-@pytest.mark.nightly(held_by="test_with_the_guarantee_it_ends_first_and_its_gpus_are_others")
-def test_kueue_alone_suspends_such_a_job_which_can_end_no_more_and_keeps_its_quota(ground: QueueGround) -> None:
-    """When this fails, Kueue or Kubernetes has fixed it: flexspot-guarantee-ending has no more use."""
-    with ending_job(ground):
-        wait_for_preemption(ground)
+@pytest.mark.nightly(held_by="test_with_the_guarantee_it_ends_first_and_frees_its_gpus")
+def test_without_the_guarantee_kueue_suspends_the_job_forever_with_its_quota(platform: QueuePlatform) -> None:
+    """When this fails, Kueue or Kubernetes has fixed it: flexspot-guarantee-ending is no longer needed."""
+    with ending_job(platform):
+        wait_for_preemption(platform)
         stopped = wait_for_job(
-            ground, "borrower", lambda each: each["spec"].get("suspend") and "startTime" not in each["status"], "suspended"
+            platform, "borrower", lambda each: each["spec"].get("suspend") and "startTime" not in each["status"], "suspended"
         )
 
     assert condition(stopped, "SuccessCriteriaMet")
-    ground.cluster.wait_for(POD, lambda pods: not running_pods(pods), "the end of the pods", namespace=ground.own("alpha"))
+    platform.cluster.wait_for(POD, lambda pods: not running_pods(pods), "the end of the pods", namespace=platform.own("alpha"))
     ended = {"type": "Complete", "status": "True", "reason": "CompletionsReached"}
-    conditions = [*job_of(ground, "borrower")["status"]["conditions"], ended]
+    conditions = [*job_of(platform, "borrower")["status"]["conditions"], ended]
     with pytest.raises(ApiException, match="startTime is required for finished job"):
-        ground.cluster.patch(JOB, "borrower", {"status": {"conditions": conditions}}, ground.own("alpha"), subresource="status")
+        platform.cluster.patch(JOB, "borrower", {"status": {"conditions": conditions}}, platform.own("alpha"), subresource="status")
 
 
-def test_with_the_guarantee_it_ends_first_and_its_gpus_are_others(ground: QueueGround, cluster: Cluster, register: Register) -> None:
-    with holding(cluster, admission_objects(ground.plan, register), ground.own("alpha")):
-        with ending_job(ground):
-            wait_for_preemption(ground)
-            assert not job_of(ground, "borrower")["spec"].get("suspend")
+def test_with_the_guarantee_it_ends_first_and_frees_its_gpus(platform: QueuePlatform, cluster: Cluster, register: Register) -> None:
+    with with_policies(cluster, admission_objects(platform.plan, register), platform.own("alpha")):
+        with ending_job(platform):
+            wait_for_preemption(platform)
+            assert not job_of(platform, "borrower")["spec"].get("suspend")
 
-        ground.wait_for_completion("alpha", "borrower")
+        platform.wait_for_completion("alpha", "borrower")
         for team, job in (("beta", "owner"), ("alpha", "urgent")):
-            ground.wait_for_workload(team, job, lambda each: condition(each, "Admitted"), "admitted")
+            platform.wait_for_workload(team, job, lambda each: condition(each, "Admitted"), "admitted")
 
 
 @pytest.mark.nightly(held_by="test_a_job_keeps_its_start_time_until_kubernetes_has_counted_its_ended_pods")
 def test_with_the_guarantee_a_job_ends_that_is_stopped_before_its_ended_pod_is_counted(cluster: Cluster, register: Register) -> None:
-    """Without it about one of four keeps its GPUs for ever, with SuccessCriteriaMet and without the start time that Complete needs."""
+    """Without it about one of four keeps its GPUs forever, with SuccessCriteriaMet and without the start time that Complete needs."""
     with (
-        spot_platform(cluster, register, nodes=1, endings_kept=False) as ground,
-        holding(cluster, admission_objects(ground.plan, register), ground.own("alpha")),
+        spot_platform(cluster, register, nodes=1, with_ending_policy=False) as platform,
+        with_policies(cluster, admission_objects(platform.plan, register), platform.own("alpha")),
     ):
         for attempt in range(4):
             jobs = [f"ending-{attempt}-{number}" for number in range(4)]
             for job in jobs:
-                ground.submit("alpha", job, gpus=1)
-            workloads = {job: ground.wait_for_workload("alpha", job, lambda each: condition(each, "Admitted"), "admitted") for job in jobs}
-            running = {job: wait_for_pods(ground, job, 1)[0] for job in jobs}
+                platform.submit("alpha", job, gpus=1)
+            workloads = {
+                job: platform.wait_for_workload("alpha", job, lambda each: condition(each, "Admitted"), "admitted") for job in jobs
+            }
+            running = {job: wait_for_pods(platform, job, 1)[0] for job in jobs}
             for job in jobs:
-                end(ground, running[job], 0)
-                cluster.patch(WORKLOAD, workloads[job]["metadata"]["name"], {"spec": {"active": False}}, ground.own("alpha"))
-            ground.wait_for_completion("alpha", *jobs)
+                end(platform, running[job], 0)
+                cluster.patch(WORKLOAD, workloads[job]["metadata"]["name"], {"spec": {"active": False}}, platform.own("alpha"))
+            platform.wait_for_completion("alpha", *jobs)

@@ -1,11 +1,11 @@
-"""What people may do in a team's namespace, on a real API server."""
+"""Rights of users in a team's namespace, on a real API server."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 import pytest
-from tenancy_ground import Member, Register, job, refusal, rules_of, team_on
+from tenancy_fixtures import Member, Register, job, refusal, rules_of, team_on
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,7 +24,7 @@ def namespace(cluster: Cluster, register: Register) -> Iterator[str]:
 
 
 def may(member: Member, namespace: str, verb: str, resource: str, group: str = "", name: str = "") -> bool:  # noqa: PLR0913, PLR0917 -- the question has these parts
-    """What `kubectl auth can-i` answers; a subresource comes after a slash."""
+    """Return the answer of `kubectl auth can-i`; a subresource follows a slash."""
     kind, _, part = resource.partition("/")
     attributes = {"namespace": namespace, "verb": verb, "resource": kind, "subresource": part, "group": group, "name": name}
     review = {

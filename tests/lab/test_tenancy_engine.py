@@ -1,4 +1,4 @@
-"""Team, Priorities and WorkloadPriorities through the real engine: made once, kept as they are, gone with nothing left."""
+"""Team, Priorities and WorkloadPriorities through the real engine: created once, kept unchanged, deleted with nothing left."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ def team_args(namespace: str) -> TeamArgs:
 
 
 def changes(result: UpResult) -> dict[str, int]:
-    """How many resources were made, changed or kept."""
+    """Return the numbers of resources that were created, changed or kept."""
     return {str(kind): count for kind, count in (result.summary.resource_changes or {}).items()}
 
 
-def test_a_team_and_its_priorities_are_made_kept_changed_and_destroyed(
+def test_a_team_and_its_priorities_are_created_kept_changed_and_destroyed(
     lab: LabControlPlane, tools: Tools, cluster: Cluster, tmp_path: Path
 ) -> None:
     name = f"team-{uuid.uuid4().hex[:8]}"
@@ -58,7 +58,7 @@ def test_a_team_and_its_priorities_are_made_kept_changed_and_destroyed(
 
     def program() -> None:
         Priorities("priorities", {"classes": [training], "labels": {"flexspot.dev/environment": "test"}})
-        # Stands in for Kueue's release, which brings the kind.
+        # In place of Kueue's release, which has the kind.
         kueue = Team("red", team_args(name))
         WorkloadPriorities(
             "workload-priorities",

@@ -1,4 +1,4 @@
-"""What a team's namespace refuses, in the words of a real API server: quotas, limits, Pod Security."""
+"""Refusals in a team's namespace, with the messages of a real API server: quotas, limits, Pod Security."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import uuid
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tenancy_ground import QUOTA, Register, job, pod, refusal, team_on, with_container
+from tenancy_fixtures import QUOTA, Register, job, pod, refusal, team_on, with_container
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,7 +26,7 @@ CLASSES: list[PriorityArgs] = [
 
 @pytest.fixture
 def namespace(cluster: Cluster, register: Register) -> Iterator[str]:
-    """A team of two GPUs, one of them for services, at most one Job, and containers of four CPUs."""
+    """Yield a team of two GPUs, one of them for services, at most one Job, and containers of four CPUs."""
     with team_on(cluster, register, CLASSES, unqueued={"gpus": 1, "priority_classes": [SERVICES]}) as name:
         yield name
 
@@ -42,45 +42,45 @@ def claim(namespace: str, name: str, size: str) -> KubeObject:
     return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": name, "namespace": namespace}, "spec": spec}
 
 
-def test_what_goes_beyond_a_quota_is_refused_with_what_is_used_and_what_is_allowed(cluster: Cluster, namespace: str) -> None:
+def test_exceeding_a_quota_is_refused_with_the_used_and_allowed_amounts(cluster: Cluster, namespace: str) -> None:
     assert refusal(cluster, pod(namespace, gpus=1)) == refusal(cluster, job(namespace)) == ""
 
     gpu, exceeded = "requests.nvidia.com/gpu", "exceeded quota: team, requested"
     assert f"{exceeded}: {gpu}=2, used: {gpu}=1, limited: {gpu}=2" in refusal(cluster, pod(namespace, gpus=2))
     # Whether it runs or waits.
     assert f"{exceeded}: count/jobs.batch=1, used: count/jobs.batch=1" in refusal(cluster, job(namespace))
-    told = refusal(cluster, claim(namespace, "scratch", "2Ti"))
-    assert f"{exceeded}: requests.storage=2Ti, used: requests.storage=0, limited: requests.storage=1Ti" in told
+    message = refusal(cluster, claim(namespace, "scratch", "2Ti"))
+    assert f"{exceeded}: requests.storage=2Ti, used: requests.storage=0, limited: requests.storage=1Ti" in message
     assert [refusal(cluster, pod(namespace)) for _ in range(4)] == [""] * 4
     assert f"{exceeded}: pods=1, used: pods=5, limited: pods=5" in refusal(cluster, pod(namespace))
 
 
-def test_services_are_counted_by_a_quota_of_their_own_and_do_not_take_the_gpus_of_the_queues(cluster: Cluster, namespace: str) -> None:
-    told = refusal(cluster, pod(namespace, gpus=2, priority=SERVICES))
-    assert "exceeded quota: unqueued, requested: requests.nvidia.com/gpu=2, used: requests.nvidia.com/gpu=0" in told
+def test_services_have_a_separate_quota_and_do_not_take_the_queues_gpus(cluster: Cluster, namespace: str) -> None:
+    message = refusal(cluster, pod(namespace, gpus=2, priority=SERVICES))
+    assert "exceeded quota: unqueued, requested: requests.nvidia.com/gpu=2, used: requests.nvidia.com/gpu=0" in message
 
     assert refusal(cluster, pod(namespace, gpus=1, priority=TRAINING)) == ""
     assert used(cluster, namespace, "unqueued") == {"requests.nvidia.com/gpu": "0"}
     assert refusal(cluster, pod(namespace, gpus=1, priority=SERVICES)) == ""
     assert used(cluster, namespace, "unqueued") == {"requests.nvidia.com/gpu": "1"}
-    # The next one is a service more than allowed, and a GPU more than the team has: the API server names one of the two quotas.
+    # The next one exceeds the number of services and the team's GPUs: the API server names one of the two quotas.
     assert "exceeded quota: " in refusal(cluster, pod(namespace, gpus=1, priority=SERVICES))
 
 
-def test_a_container_larger_than_any_node_is_refused_and_one_that_says_little_gets_a_small_share(cluster: Cluster, namespace: str) -> None:
-    told = refusal(cluster, with_container(pod(namespace), resources={"limits": {"cpu": "8", "memory": "64Gi"}}))
-    assert "maximum cpu usage per Container is 4, but limit is 8" in told
-    assert "maximum memory usage per Container is 16Gi, but limit is 64Gi" in told
-    # One that requests much and names no limit is none too many.
+def test_an_oversized_container_is_refused_and_one_without_requests_gets_small_defaults(cluster: Cluster, namespace: str) -> None:
+    message = refusal(cluster, with_container(pod(namespace), resources={"limits": {"cpu": "8", "memory": "64Gi"}}))
+    assert "maximum cpu usage per Container is 4, but limit is 8" in message
+    assert "maximum memory usage per Container is 16Gi, but limit is 64Gi" in message
+    # A container that requests much and sets no limit is accepted.
     assert refusal(cluster, with_container(pod(namespace), resources={"requests": {"cpu": "3", "memory": "12Gi"}})) == ""
 
     # facts/apis.md G15: a LimitRange with a GPU in it gives one to every container.
     each = pod(namespace)
     each["spec"]["initContainers"] = [{**each["spec"]["containers"][0], "name": "prepare"}]
-    made = cluster.create(each)
-    for container in (*made["spec"]["containers"], *made["spec"]["initContainers"]):
+    created = cluster.create(each)
+    for container in (*created["spec"]["containers"], *created["spec"]["initContainers"]):
         assert container["resources"] == {"limits": {"cpu": "4", "memory": "16Gi"}, "requests": {"cpu": "250m", "memory": "512Mi"}}
-    assert not [each for each in made["spec"]["tolerations"] if "gpu" in each["key"]]
+    assert not [each for each in created["spec"]["tolerations"] if "gpu" in each["key"]]
 
 
 PRIVILEGES: list[tuple[dict[str, Any], dict[str, Any], str]] = [
@@ -97,12 +97,12 @@ PRIVILEGES: list[tuple[dict[str, Any], dict[str, Any], str]] = [
 
 
 def test_a_pod_with_privileges_is_refused_with_the_rule_that_it_breaks(cluster: Cluster, namespace: str) -> None:
-    for spec, container, told in PRIVILEGES:
+    for spec, container, message in PRIVILEGES:
         refused = refusal(cluster, with_container(pod(namespace, **spec), **container))
 
         assert 'violates PodSecurity \\"restricted:v1.35\\"' in refused
-        assert told in refused
+        assert message in refused
 
-    # What a pod gets that names no account, and that it opens nothing: test_default_account_token.py.
-    made = cluster.create(pod(namespace, serviceAccountName="workloads"))
-    assert not made["spec"].get("volumes"), "without privileges it is taken, without a token of Kubernetes"
+    # Pods without a named account, and what its token allows: test_default_account_token.py.
+    created = cluster.create(pod(namespace, serviceAccountName="workloads"))
+    assert not created["spec"].get("volumes"), "without privileges it is taken, without a token of Kubernetes"

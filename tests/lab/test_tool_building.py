@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 
 PutGo = Callable[[str], None]
-"""Puts a `go` of the test's own, a shell script, first on PATH."""
+"""Puts the test's own `go`, a shell script, first on PATH."""
 
 PINS = """\
 module example.test/tools
@@ -40,7 +40,7 @@ replace example.test/hello => ../../source
 
 @pytest.fixture
 def wanted(tmp_path: Path) -> tuple[Family, ...]:
-    """A family with one program and no dependencies beyond a module beside it."""
+    """Return a family with one program and no dependencies except a module next to it."""
     source = tmp_path / "source"
     source.mkdir()
     (source / "go.mod").write_text("module example.test/hello\n\ngo 1.21\n")
@@ -109,7 +109,7 @@ def test_a_program_is_built_once_and_linked_with_its_files_into_every_checkout(
         assert ensure_tools(tmp_path / links, Silence(), tmp_path / "cache", wanted).binary("hello").stat() == built
 
 
-def test_what_decides_what_is_built_is_in_the_key_of_the_cache(wanted: tuple[Family, ...]) -> None:
+def test_the_cache_key_contains_everything_that_determines_the_build(wanted: tuple[Family, ...]) -> None:
     [family] = wanted
     source = family.folder / "main.go"
     source.write_text('package main\n\nfunc main() { println("ours") }\n')
@@ -170,7 +170,7 @@ def test_a_failed_compilation_names_the_part_and_shows_the_last_lines(wanted: tu
         ("go: go.mod requires go >= 1.99.0 (running go 1.26; GOTOOLCHAIN=local)", "install the Go version named above"),
     ],
 )
-def test_what_go_says_decides_the_advice(said: str, advice: str, wanted: tuple[Family, ...], tmp_path: Path, fake_go: PutGo) -> None:
+def test_the_remedy_depends_on_gos_error(said: str, advice: str, wanted: tuple[Family, ...], tmp_path: Path, fake_go: PutGo) -> None:
     fake_go(f"echo '{said}' >&2; exit 1")
 
     with pytest.raises(LabError) as refused:
@@ -271,7 +271,7 @@ def test_a_family_of_files_alone_fetches_its_module_and_compiles_nothing(
 
 
 def put_into_proxy(proxy: Path, source: Path) -> None:
-    """Lays out a module as a Go module proxy serves it; the dependency that its go.mod names is not there to be fetched."""
+    """Write a module as a Go module proxy serves it. The dependency in its go.mod cannot be fetched."""
     versions = proxy / "example.test" / "hello" / "@v"
     versions.mkdir(parents=True)
     go_mod = "module example.test/hello\n\ngo 1.21\n\nrequire example.test/absent v1.0.0\n"

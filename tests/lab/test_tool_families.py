@@ -1,4 +1,4 @@
-"""Which programs there are, of which versions, and which of them a lab needs."""
+"""The programs, their versions, and those that a lab needs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def test_what_no_lab_needs_is_named_but_not_built_with_the_lab() -> None:
+def test_families_on_request_are_listed_but_not_built_with_the_lab() -> None:
     on_request = [family.name for family in all_families() if family.on_request]
 
     assert {"actionlint", "prometheus", "pulumi-nodejs"} <= set(on_request)

@@ -1,4 +1,4 @@
-"""Kueue places the pods of a job by where nodes are in the network."""
+"""Kueue places the pods of a job by the positions of nodes in the network."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from queue_fixtures import GKE, QueueGround, queues_of
+from queue_fixtures import GKE, QueuePlatform, queues_of
 from queue_objects import pool_node
 
 from flexspot.capacity.catalog.node_labels import GKE_TOPOLOGY_LABELS
@@ -40,48 +40,48 @@ PLACED: dict[str, Any] = {
 
 
 @pytest.fixture
-def ground(cluster: Cluster, register: Register) -> Iterator[QueueGround]:
-    """Queues over a reserved pool with topology, as yet without a node."""
-    with queues_of(cluster, register, {}, **PLACED) as made:
-        yield made
+def platform(cluster: Cluster, register: Register) -> Iterator[QueuePlatform]:
+    """Yield queues for a reserved pool with topology, at first without a node."""
+    with queues_of(cluster, register, {}, **PLACED) as deployed:
+        yield deployed
 
 
-def add_node(ground: QueueGround, name: str, block: str, subblock: str) -> str:
-    """A node of the pool at a place in the network. Returns its name."""
-    [pool] = ground.plan.pools
-    node = pool_node(pool, f"node-{ground.suffix}-{name}")
+def add_node(platform: QueuePlatform, name: str, block: str, subblock: str) -> str:
+    """Create a node of the pool at a position in the network. Return its name."""
+    [pool] = platform.plan.pools
+    node = pool_node(pool, f"node-{platform.suffix}-{name}")
     full: str = node["metadata"]["name"]
     node["metadata"]["labels"] |= dict(zip(GKE_TOPOLOGY_LABELS, (block, subblock, f"host-{name}", full), strict=True))
-    ground.cluster.create(node)
+    platform.cluster.create(node)
     return full
 
 
-def large_job(ground: QueueGround, name: str, pods: int) -> KubeObject:
-    """A Job of whole nodes, with what the plan's route says that its pods carry."""
-    job = ground.job("red", name, gpus=8, pods=pods)
-    [route] = ground.plan.routes
+def large_job(platform: QueuePlatform, name: str, pods: int) -> KubeObject:
+    """Return a Job of whole nodes, with the fields that the plan's route adds to its pods."""
+    job = platform.job("red", name, gpus=8, pods=pods)
+    [route] = platform.plan.routes
     job["spec"]["template"]["metadata"]["annotations"] |= route.pod_annotations
-    return ground.cluster.create(job)
+    return platform.cluster.create(job)
 
 
-def wait_until_kueue_knows(ground: QueueGround, nodes: int) -> None:
-    """A Job that fills all nodes is admitted only once Kueue has seen each of them ready, which may be later than anybody else has."""
-    large_job(ground, "filling", pods=nodes)
-    ground.wait_for_flavors("red", "filling")
-    ground.cluster.delete("batch/v1/Job", "filling", ground.own("red"))
+def wait_until_kueue_knows(platform: QueuePlatform, nodes: int) -> None:
+    """Return once Kueue knows `nodes` nodes. It admits a Job that fills them only after it has seen each one ready."""
+    large_job(platform, "filling", pods=nodes)
+    platform.wait_for_flavors("red", "filling")
+    platform.cluster.delete("batch/v1/Job", "filling", platform.own("red"))
 
 
-def test_the_pods_of_a_job_run_on_the_nodes_that_are_closest_together(ground: QueueGround) -> None:
-    add_node(ground, "a1", "block-a", "subblock-a1")
-    add_node(ground, "b1", "block-b", "subblock-b1")
-    close = {add_node(ground, "c1", "block-c", "subblock-c1"), add_node(ground, "c2", "block-c", "subblock-c1")}
+def test_the_pods_of_a_job_run_on_the_nodes_that_are_closest_together(platform: QueuePlatform) -> None:
+    add_node(platform, "a1", "block-a", "subblock-a1")
+    add_node(platform, "b1", "block-b", "subblock-b1")
+    close = {add_node(platform, "c1", "block-c", "subblock-c1"), add_node(platform, "c2", "block-c", "subblock-c1")}
 
-    wait_until_kueue_knows(ground, nodes=4)
-    large_job(ground, "close", pods=2)
+    wait_until_kueue_knows(platform, nodes=4)
+    large_job(platform, "close", pods=2)
 
     def both(pods: list[KubeObject]) -> list[KubeObject] | None:
         ready = [pod for pod in pods if pod["metadata"]["labels"]["job-name"] == "close" and condition(pod, "Ready")]
         return ready if len(ready) == 2 else None
 
-    running = ground.cluster.wait_for("v1/Pod", both, "both pods to run", namespace=ground.own("red"))
+    running = platform.cluster.wait_for("v1/Pod", both, "both pods to run", namespace=platform.own("red"))
     assert {pod["spec"]["nodeName"] for pod in running} == close

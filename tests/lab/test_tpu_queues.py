@@ -1,4 +1,4 @@
-"""Work on Google's TPUs, on real Kueue and the real scheduler: whole hosts, whole slices, counted by their own quota in chips."""
+"""Work on Google's TPUs, on real Kueue and the real scheduler: whole hosts, whole slices, with a separate quota in chips."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from plan_settings import own_class
-from queue_fixtures import GKE, QueueGround, queues_of
-from workload_ground import submit
+from queue_fixtures import GKE, QueuePlatform, queues_of
+from workload_fixtures import submit
 
 from flexspot.lab.cluster import POD
 from flexspot.lab.exercise.play import NODE, running_pods
@@ -27,8 +27,8 @@ HOSTS = 4
 
 
 @pytest.fixture
-def ground(cluster: Cluster, register: Register) -> Iterator[QueueGround]:
-    """A slice of v5e of four hosts with four chips each, all there; a host by itself; and a node of one L4. Beta owns no chip."""
+def platform(cluster: Cluster, register: Register) -> Iterator[QueuePlatform]:
+    """Yield a complete slice of v5e of four hosts with four chips each, a single host, and a node of one L4. Beta owns no chip."""
     pools = [
         {"name": "slice", "machine": "ct5lp-hightpu-4t", "tpu_topology": "4x4", "max_nodes": 4, "serves": ["jax"]},
         {"name": "host", "machine": "ct5lp-hightpu-4t", "max_nodes": 1, "serves": ["tune"]},
@@ -44,15 +44,15 @@ def ground(cluster: Cluster, register: Register) -> Iterator[QueueGround]:
         "teams": teams,
         "classes": {"jax": own_class("jax", checkpoint=True), "tune": own_class("tune")},
     }
-    with queues_of(cluster, register, {"slice": 4, "host": 1, "l4": 1}, **settings) as made:
-        cluster.apply(*claim_of_checkpoints(made))
-        yield made
-        cluster.delete(VOLUME, made.own("checkpoints"))
+    with queues_of(cluster, register, {"slice": 4, "host": 1, "l4": 1}, **settings) as deployed:
+        cluster.apply(*claim_of_checkpoints(deployed))
+        yield deployed
+        cluster.delete(VOLUME, deployed.own("checkpoints"))
 
 
-def claim_of_checkpoints(ground: QueueGround) -> tuple[KubeObject, KubeObject]:
-    """A volume that is there for the claim that the team's checkpointed jobs mount, in place of a bucket's."""
-    name, namespace, size = ground.own("checkpoints"), ground.own("alpha"), {"storage": "1Gi"}
+def claim_of_checkpoints(platform: QueuePlatform) -> tuple[KubeObject, KubeObject]:
+    """Return a volume for the claim that the team's checkpointed jobs mount, instead of a bucket's."""
+    name, namespace, size = platform.own("checkpoints"), platform.own("alpha"), {"storage": "1Gi"}
     volume = {"storageClassName": "", "accessModes": ["ReadWriteMany"]}
     here = {"capacity": size, "hostPath": {"path": "/checkpoints"}, "claimRef": {"namespace": namespace, "name": "checkpoints"}}
     claim = {"volumeName": name, "resources": {"requests": size}}
@@ -67,30 +67,30 @@ def claim_of_checkpoints(ground: QueueGround) -> tuple[KubeObject, KubeObject]:
     )
 
 
-def whole_slice(ground: QueueGround, job: str) -> list[KubeObject]:
-    """The four pods of a job, once they run."""
+def whole_slice(platform: QueuePlatform, job: str) -> list[KubeObject]:
+    """Return the four pods of a job, once they run."""
 
     def look(pods: list[KubeObject]) -> list[KubeObject] | None:
         running = [each for each in running_pods(pods) if each["metadata"]["labels"]["job-name"] == job]
         return running if len(running) == HOSTS else None
 
-    return ground.cluster.wait_for(POD, look, f"the pods of {job} to run", namespace=ground.own("alpha"))
+    return platform.cluster.wait_for(POD, look, f"the pods of {job} to run", namespace=platform.own("alpha"))
 
 
-def test_a_job_of_a_slice_takes_each_of_its_hosts_whole_and_a_second_one_waits(ground: QueueGround, cluster: Cluster) -> None:
-    submit(ground, "checkpointed-job", "gemma", workload_class="jax", pods=4, gpus=4)
-    running = whole_slice(ground, "gemma")
+def test_a_job_of_a_slice_takes_each_of_its_hosts_whole_and_a_second_one_waits(platform: QueuePlatform, cluster: Cluster) -> None:
+    submit(platform, "checkpointed-job", "gemma", workload_class="jax", pods=4, gpus=4)
+    running = whole_slice(platform, "gemma")
 
     pools = {node["metadata"]["name"]: node["metadata"]["labels"]["cloud.google.com/gke-nodepool"] for node in cluster.list(NODE)}
     assert len({each["spec"]["nodeName"] for each in running}) == len(running) == HOSTS
-    assert {pools[each["spec"]["nodeName"]] for each in running} == {ground.own("slice")}
+    assert {pools[each["spec"]["nodeName"]] for each in running} == {platform.own("slice")}
     assert {each["spec"]["containers"][0]["resources"]["limits"][TPU] for each in running} == {"4"}
 
-    submit(ground, "checkpointed-job", "second", workload_class="jax", pods=4, gpus=4)
-    ground.wait_for_refusal("alpha", "second", f"{TPU} in flavor {ground.own('slice')}")
-    # Chips that are used up are nothing to the host beside them.
-    submit(ground, "queued-job", "tuned", workload_class="tune", gpus=4)
-    assert {each["metadata"]["labels"]["job-name"] for each in ground.wait_for_running("alpha", "gemma", "tuned")} == {"gemma", "tuned"}
+    submit(platform, "checkpointed-job", "second", workload_class="jax", pods=4, gpus=4)
+    platform.wait_for_refusal("alpha", "second", f"{TPU} in flavor {platform.own('slice')}")
+    # Used chips do not affect the single host.
+    submit(platform, "queued-job", "tuned", workload_class="tune", gpus=4)
+    assert {each["metadata"]["labels"]["job-name"] for each in platform.wait_for_running("alpha", "gemma", "tuned")} == {"gemma", "tuned"}
 
-    ground.finish("alpha", "gemma", "tuned")
-    whole_slice(ground, "second")
+    platform.finish("alpha", "gemma", "tuned")
+    whole_slice(platform, "second")

@@ -1,4 +1,4 @@
-"""What a pod asks for besides GPUs, vCPU and memory, which no queue counts."""
+"""Resources that a pod requests besides GPUs, vCPU and memory, which no queue counts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.lab
 Register = Callable[[Callable[[], object]], Any]
 
 OF_THE_MACHINE = {"namespace", "health", "metrics", "webhook", "leaderElection", "internalCertManagement", "featureGates"}
-"""Where the lab's Kueue listens, with which certificates."""
+"""Settings of addresses and certificates of the lab's Kueue."""
 
 L4: dict[str, Any] = {
     "pools": [{"name": "l4", "machine": "g6.xlarge", "capacity_type": "spot", "max_nodes": 2, "serves": ["training"]}],
@@ -28,16 +28,16 @@ L4: dict[str, Any] = {
 }
 
 
-def test_what_comes_with_the_node_does_not_keep_a_job_in_its_queue(cluster: Cluster, register: Register) -> None:
-    with queues_of(cluster, register, {}, **L4) as ground:
-        job = ground.job("red", "more")
+def test_resources_that_come_with_a_node_do_not_keep_a_job_queued(cluster: Cluster, register: Register) -> None:
+    with queues_of(cluster, register, {}, **L4) as platform:
+        job = platform.job("red", "more")
         [container] = job["spec"]["template"]["spec"]["containers"]
         for amounts in container["resources"].values():
             amounts |= {"ephemeral-storage": "10Gi", "vpc.amazonaws.com/efa": "4", "hugepages-2Mi": "128Mi"}
 
         cluster.create(job)
 
-        assert ground.wait_for_flavors("red", "more") == {ground.own("l4")}
+        assert platform.wait_for_flavors("red", "more") == {platform.own("l4")}
 
 
 def test_the_labs_kueue_decides_by_the_configuration_that_a_clouds_has(lab: LabControlPlane) -> None:

@@ -1,18 +1,18 @@
-"""A batch on fewer nodes than it asks for: what has no node waits, and what runs goes on."""
+"""A batch on fewer nodes than it requests: parts without a node wait, and running parts continue."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 import pytest
-from workload_ground import (
-    assert_goes_on,
+from workload_fixtures import (
+    assert_continues,
     finish,
-    gives_up_waiting,
-    is_queued_again,
     job_of,
+    requeue,
     spot_platform,
     submit,
+    time_out_waiting,
     uids,
     wait_for_pods,
     wait_until_pending,
@@ -24,7 +24,7 @@ from flexspot.lab.exercise.play import running_pods
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from queue_fixtures import QueueGround
+    from queue_fixtures import QueuePlatform
     from queue_objects import Register
 
     from flexspot.lab.cluster import Cluster, KubeObject
@@ -39,37 +39,37 @@ PODS, ON_A_NODE = 6, 4
 
 
 @pytest.fixture
-def ground(cluster: Cluster, register: Register) -> Iterator[QueueGround]:
-    """Quota for eight GPUs, and one Spot node of four: of the second the cloud has none."""
-    with spot_platform(cluster, register, nodes=1) as made:
-        yield made
+def platform(cluster: Cluster, register: Register) -> Iterator[QueuePlatform]:
+    """Yield quota for eight GPUs, and one Spot node of four: the cloud has no second one."""
+    with spot_platform(cluster, register, nodes=1) as deployed:
+        yield deployed
 
 
-def running_parts(ground: QueueGround) -> dict[str, KubeObject]:
-    """The running pods of the batch, by the names of their Jobs, as soon as a node is full of them."""
+def running_parts(platform: QueuePlatform) -> dict[str, KubeObject]:
+    """Return the running pods of the batch, by the names of their Jobs, as soon as they fill a node."""
 
     def full(pods: list[KubeObject]) -> dict[str, KubeObject] | None:
         found = {str(each["metadata"]["labels"]["job-name"]): each for each in running_pods(pods)}
         return found if len(found) == ON_A_NODE else None
 
-    return ground.cluster.wait_for(POD, full, "four Jobs of the batch to run", namespace=ground.own("alpha"))
+    return platform.cluster.wait_for(POD, full, "four Jobs of the batch to run", namespace=platform.own("alpha"))
 
 
-def test_a_part_without_a_node_waits_alone_and_the_others_run_to_their_end(ground: QueueGround) -> None:
-    submit(ground, "queued-job", "sweep", pods=PODS, workload_class="best-effort")
-    running = running_parts(ground)
+def test_a_part_without_a_node_waits_alone_and_the_others_run_to_their_end(platform: QueuePlatform) -> None:
+    submit(platform, "queued-job", "sweep", pods=PODS, workload_class="best-effort")
+    running = running_parts(platform)
     waiting = sorted({f"sweep-{index}" for index in range(PODS)} - running.keys())
     for name in waiting:
-        wait_until_pending(ground, name, 1)
+        wait_until_pending(platform, name, 1)
 
     for name in waiting:
-        gives_up_waiting(ground, name, "WaitForStart")
-        is_queued_again(ground, name)
+        time_out_waiting(platform, name, "WaitForStart")
+        requeue(platform, name)
 
-    assert {*uids([*running_parts(ground).values()])} == {*uids([*running.values()])}, "no pod that ran was stopped"
-    finish(ground, *running)
-    # Their node is free for what waited.
+    assert {*uids([*running_parts(platform).values()])} == {*uids([*running.values()])}, "no pod that ran was stopped"
+    finish(platform, *running)
+    # Their node is free for the waiting parts.
     for name in waiting:
-        wait_for_pods(ground, name, 1)
-        assert_goes_on(job_of(ground, name))
-    finish(ground, *waiting)
+        wait_for_pods(platform, name, 1)
+        assert_continues(job_of(platform, name))
+    finish(platform, *waiting)

@@ -1,6 +1,6 @@
-"""The kinds of others that workloads and nodes use: a real API server with their own definitions takes what is rendered and declared.
+"""Third-party kinds of workloads and nodes: a real API server with their own definitions accepts what is rendered and declared.
 
-The definitions are those of the projects' Go modules, at the versions below. Nothing here runs their controllers.
+The definitions are those of the projects' Go modules, at the versions below. Their controllers do not run here.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ MODULES = {
     "github.com/kedacore/keda/v2@v2.18.1": "h1:h6bRt/IOxxtZpJlHSqhdH/lcInH7Z9obxg/JvWOmGAw=",
     "github.com/GoogleCloudPlatform/gke-networking-api@v0.2.11": "h1:U9n3hHMyWvGHO+wiEUxoLHQlqUxU0oARuCHoDZTDxUQ=",
 }
-"""KEDA's and GKE's modules, with the sums of what was looked at."""
+"""KEDA's and GKE's modules, with the checksums of the reviewed versions."""
 
 QUEUES = {
     "prod-gke": "projects/acme-ai-prod/subscriptions/prod.search.work",
@@ -45,7 +45,7 @@ IMAGE = "registry.example.com/search/ranker:2.1"
 
 
 def rendered(stack: str, kind: str, what: str, **fields: Any) -> KubeObject:
-    """The one object of kind `what` that a workload of a shipped stack is made of."""
+    """Return the one object of kind `what` of a workload of a shipped stack."""
     objects = objects_of(plan_of(stack), kind, {"name": "ranker", "image": IMAGE, **fields})
     [found] = [each for each in objects if each["kind"] == what]
     found["metadata"]["namespace"] = NAMESPACE
@@ -62,7 +62,7 @@ def definitions() -> Iterator[Path]:
 
 
 def downloaded(module: str) -> Path:
-    """The folder of a Go module."""
+    """Return the folder of a Go module."""
     command = ["go", "mod", "download", "-json", module]
     found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     assert found["Sum"] == MODULES[module], "it is the module that was looked at"
@@ -71,7 +71,7 @@ def downloaded(module: str) -> Path:
 
 @pytest.fixture(scope="module")
 def server(lab: LabControlPlane) -> Iterator[Cluster]:
-    """The lab's API server with the definitions, and a namespace as teams have it."""
+    """Yield the lab's API server with the definitions, and a namespace like a team's."""
     cluster = Cluster(lab.home.kubeconfig)
     with ExitStack() as stack:
         for definition in read_objects(*definitions()):
@@ -84,13 +84,13 @@ def server(lab: LabControlPlane) -> Iterator[Cluster]:
 
 
 def taken(server: Cluster, each: KubeObject) -> KubeObject:
-    """What the server would keep of an object."""
+    """Return the object as the server would store it."""
     [found] = server.apply(each, dry_run=True)
     return found
 
 
 @pytest.mark.parametrize("stack,gpus,pods", [("prod-gke", 1, 2), ("prod-eks", 8, 4)])
-def test_a_job_set_is_taken(stack: str, gpus: int, pods: int, server: Cluster) -> None:
+def test_a_job_set_is_accepted(stack: str, gpus: int, pods: int, server: Cluster) -> None:
     training = {"team": "nlp", "workload_class": "training", "jobset": True, "gpus": gpus, "pods": pods}
 
     stored = taken(server, rendered(stack, "checkpointed-job", "JobSet", **training))
@@ -101,7 +101,7 @@ def test_a_job_set_is_taken(stack: str, gpus: int, pods: int, server: Cluster) -
 
 
 @pytest.mark.parametrize("stack", QUEUES)
-def test_workers_that_keda_starts_and_scales_are_taken(stack: str, server: Cluster) -> None:
+def test_workers_that_keda_starts_and_scales_are_accepted(stack: str, server: Cluster) -> None:
     def workers(what: str, team: str, workload_class: str) -> KubeObject:
         return rendered(stack, "queue-workers", what, keda=True, queue=QUEUES[stack], team=team, workload_class=workload_class)
 
@@ -116,7 +116,7 @@ def test_googles_own_definitions_take_every_network_of_gpudirect(server: Cluster
         if each.type.startswith("kubernetes:networking.gke.io/v1:") and "rdma" in each.name:
             kind = each.type.rpartition(":")[2]
             networks.append({"apiVersion": "networking.gke.io/v1", "kind": kind, **integers(each.inputs)})
-            # What a network is called in Google Cloud is known when it is there.
+            # The name of a network in Google Cloud is known only once it exists.
             if kind == "GKENetworkParamSet":
                 networks[-1]["spec"] |= {"vpc": "prod-rdma", "vpcSubnet": "prod-rdma-0"}
 

@@ -1,4 +1,4 @@
-"""A transformer of a few hundred million weights on a GPU: what comes between two steps, with and without a save. `gpu_steps.py RESULT`."""
+"""Time between steps of a transformer on a GPU, with and without a save: `gpu_steps.py RESULT`. It has some hundred million weights."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ WIDTH, LAYERS, LENGTH, BATCH = 1024, 24, 512, 64
 """Some 300 million weights in 32 bits; with AdamW's two moments 3.6 GB."""
 
 INTERVAL_SECONDS = 300
-"""Between two saves: Daly's interval is longer than this for such a model, unless nodes live for minutes only."""
+"""Seconds between two saves. Daly's interval is longer for such a model, unless nodes live for minutes only."""
 
 
 def main(result: Path) -> None:
-    """Trains, and writes the medians in seconds of a step, of what comes between two and of a save, and the state's gigabytes."""
+    """Train, and write the medians in seconds of a step, of the time between two and of a save, and the state's gigabytes."""
     with Interruption() as interruption, in_world(timeout=timedelta(seconds=120)) as group:
         torch.manual_seed(0)
         layer = nn.TransformerEncoderLayer(WIDTH, 16, 4 * WIDTH, batch_first=True, dropout=0.1)
@@ -37,9 +37,9 @@ def main(result: Path) -> None:
         between, steps, saves = list[float](), list[float](), list[float]()
         ended: float | None = None
         for step in run.steps(STEPS):
-            begun = time.perf_counter()
+            started = time.perf_counter()
             if ended is not None:
-                (saves if step % EVERY_STEPS == 0 else between).append(begun - ended)
+                (saves if step % EVERY_STEPS == 0 else between).append(started - ended)
             with torch.autocast("cuda", torch.bfloat16):
                 loss = model(inputs).square().mean()
             optimizer.zero_grad()
@@ -47,13 +47,13 @@ def main(result: Path) -> None:
             optimizer.step()
             torch.cuda.synchronize()
             ended = time.perf_counter()
-            steps.append(ended - begun)
+            steps.append(ended - started)
         tensors = list(model.parameters())
     size = 3 * sum(each.numel() * each.element_size() for each in tensors) / 1e9
-    # The first save makes room for the copy.
-    told = (statistics.median(steps[WARM_UP:]), statistics.median(between[WARM_UP:]), statistics.median(saves[1:]), size)
+    # The first save allocates the copy.
+    measured = (statistics.median(steps[WARM_UP:]), statistics.median(between[WARM_UP:]), statistics.median(saves[1:]), size)
     print(f"saves took {[round(each, 3) for each in saves]} s", file=sys.stderr)  # noqa: T201 -- the figures
-    result.write_text(" ".join(map(str, told)))
+    result.write_text(" ".join(map(str, measured)))
 
 
 if __name__ == "__main__":

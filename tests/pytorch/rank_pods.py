@@ -1,7 +1,7 @@
-"""Pods of ranks as forks of a process that has loaded torch: a life takes a second, where loading torch takes ten on a small machine.
+"""Pods of ranks as forks of a process that has loaded torch. A life takes a second; loading torch takes ten on a small machine.
 
-Such a pod does what flexspot_runtime.launch does: it passes SIGTERM on, and ends with 143 when its ranks were interrupted. And pods as they
-really are: the launcher around a command, such as torchrun's.
+Such a pod does what flexspot_runtime.launch does: it passes SIGTERM on, and ends with 143 when its ranks were interrupted. There are real
+pods, too: the launcher around a command, such as torchrun's.
 """
 
 from __future__ import annotations
@@ -25,39 +25,39 @@ LIFE_SECONDS = 240
 """A life that takes longer hangs: on a busy machine loading torch alone takes a minute."""
 
 KILLS = int(os.environ.get("KILLS", "50"))
-"""How often a run is killed by SIGTERM, and as often by SIGKILL."""
+"""Number of kills of a run by SIGTERM, and the same number by SIGKILL."""
 
 PARTS = int(os.environ.get("PARTS", "1"))
-"""Into how many tests the kills of a slow run are divided: a machine of many cores does several side by side."""
+"""Number of tests among which the kills of a slow run are divided: a machine with many cores runs several at once."""
 
 KILLS_OF_A_PART = max(1, KILLS // PARTS)
 
 POD_VARIABLE = "TRIAL_POD"
-"""By which the processes of a pod are found when it is killed: torchrun's workers are in sessions of their own."""
+"""Variable by which the processes of a pod are found when it is killed: torchrun's workers are in separate sessions."""
 
 
 class Pod(Protocol):
     """Processes that begin and end together."""
 
     codes: list[int]
-    """Of the processes that have ended, and that it has."""
+    """Exit codes of its processes that have ended."""
 
     @property
     def whole(self) -> bool:
-        """Whether none has ended, as far as `collect` has seen."""
+        """True if none has ended, as far as `collect` has seen."""
         ...
 
     @property
     def ended(self) -> bool:
-        """Whether all have."""
+        """True if all have ended."""
         ...
 
     def signal(self, number: signal.Signals) -> None:
-        """A warning, or the end of its machine."""
+        """Send a warning, or end its machine."""
         ...
 
     def collect(self) -> None:
-        """Sees which have ended."""
+        """Collect the processes that have ended."""
         ...
 
 
@@ -67,7 +67,7 @@ def free_port() -> str:
 
 
 def forked(work: Callable[[], object]) -> int:  # pyrefly: ignore[bad-return] -- the child does not return
-    """A child that does it and ends as a program would; its pid."""
+    """Run `work` in a child that ends as a program would. Return the child's pid."""
     if pid := os.fork():
         return pid
     code = 1
@@ -84,7 +84,7 @@ def forked(work: Callable[[], object]) -> int:  # pyrefly: ignore[bad-return] --
 
 
 class ForkedPod:
-    """Some ranks of one world; a rank that is all of it is told of none."""
+    """Some ranks of one world. A single rank gets no variables of a world."""
 
     def __init__(self, number: int, port: str, train: Callable[[], object], pods: int, ranks: int) -> None:
         def rank_of(local: int) -> Callable[[], object]:
@@ -129,19 +129,19 @@ LAUNCHER = (sys.executable, "-m", "flexspot_runtime.launch", "--grace-seconds", 
 
 
 class LaunchedPod:
-    """A launcher around a command, as a container has it; `name` is no other pod's."""
+    """A launcher around a command, as in a container. `name` is unique."""
 
     def __init__(
         self, name: str, command: Sequence[str], environment: Mapping[str, str], output: Path, launcher: Sequence[str] = LAUNCHER
     ) -> None:
         self.name = name
         self.codes: list[int] = []
-        with output.open("ab") as told:
+        with output.open("ab") as log:
             self._launcher = subprocess.Popen(
                 [*launcher, *command],
                 env={**os.environ, **environment, POD_VARIABLE: name},
-                stdout=told,
-                stderr=told,
+                stdout=log,
+                stderr=log,
                 start_new_session=True,
             )
 
@@ -154,18 +154,18 @@ class LaunchedPod:
         return bool(self.codes)
 
     def signal(self, number: signal.Signals) -> None:
-        """SIGKILL to all its processes at once, as its control group goes."""
+        """Send the signal; SIGKILL goes to all processes at once, as when a control group ends."""
         if number != signal.SIGKILL:
             self._launcher.send_signal(number)
             return
-        # Until none is left: one may start another meanwhile.
+        # Repeat until none is left: a process may start another in the meantime.
         while sum(self._killed(folder) for folder in Path("/proc").glob("[0-9]*")):
             time.sleep(0.01)
 
     def _killed(self, folder: Path) -> bool:
-        told = f"{POD_VARIABLE}={self.name}".encode()
+        mark = f"{POD_VARIABLE}={self.name}".encode()
         with contextlib.suppress(OSError):
-            if told in (folder / "environ").read_bytes().split(b"\0"):
+            if mark in (folder / "environ").read_bytes().split(b"\0"):
                 os.kill(int(folder.name), signal.SIGKILL)
                 return True
         return False
@@ -177,7 +177,7 @@ class LaunchedPod:
 
 
 def torchrun(pod: int, port: str, program: Sequence[str], *, pods: int = PODS, ranks: int = RANKS) -> list[str]:
-    """torchrun's command for one of several pods, as the rendered work has it."""
+    """Return torchrun's command for one of several pods, as rendered pods have it."""
     options = [f"--nnodes={pods}", f"--nproc-per-node={ranks}", f"--node-rank={pod}", "--master-addr=127.0.0.1", f"--master-port={port}"]
     return [sys.executable, "-m", "torch.distributed.run", *options, *program]
 
@@ -185,13 +185,13 @@ def torchrun(pod: int, port: str, program: Sequence[str], *, pods: int = PODS, r
 def live(
     train: Callable[[], object], strike: Callable[[Sequence[Pod]], None] | None, *, number: int = PODS, ranks: int = RANKS
 ) -> list[list[int]]:
-    """One life of forked pods; `strike` is called once they have begun. The codes of all ranks, by pod."""
+    """Run one life of forked pods. `strike` is called once they have started. Return the exit codes of all ranks, by pod."""
     port = free_port()
     return lived([ForkedPod(each, port, train, number, ranks) for each in range(number)], strike)
 
 
 def lived(pods: Sequence[Pod], strike: Callable[[Sequence[Pod]], None] | None) -> list[list[int]]:
-    """The codes with which the pods end, by pod. What they leave is killed."""
+    """Return the exit codes of the pods, by pod. Kill processes that are left."""
     end = time.monotonic() + LIFE_SECONDS
     try:
         if strike:

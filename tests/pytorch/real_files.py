@@ -1,4 +1,4 @@
-"""torch, safetensors and numpy themselves write into a checkpoint's files and read from them."""
+"""Real torch, safetensors and numpy write to a checkpoint's files and read from them."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_exported_programs_and_safetensors_and_arrays_come_back(tmp_path: Path) 
 
 
 class Recorded:
-    """A file that notes which of its methods and attributes are asked for."""
+    """A file that records which of its methods and attributes are used."""
 
     def __init__(self, file: object) -> None:
         self.file = file
@@ -70,8 +70,8 @@ class Recorded:
         return getattr(self.file, name)
 
 
-def test_what_torch_asks_of_a_file_is_what_our_double_asks(tmp_path: Path) -> None:
-    """`make test` has the double alone."""
+def test_torch_and_its_double_use_the_same_methods_of_a_file(tmp_path: Path) -> None:
+    """`make test` uses only the double."""
     real: list[set[str]] = []
     double: list[set[str]] = []
 

@@ -1,4 +1,4 @@
-"""On a GPU: killed and started again, to the last bit, and what a checkpoint of gigabytes costs. Skipped where there is none.
+"""On a GPU: the same result to the last bit after kills, and the cost of a checkpoint of gigabytes. Skipped without a GPU.
 
 One rank under torchrun and the launcher, its tensors on the GPU, its gradients through NCCL, its agreements through gloo.
 """
@@ -26,22 +26,22 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.skipif(shutil.which("nvidia-smi") is None, reason="this machine has no NVIDIA GPU")
 
 KILLS = min(5, int(os.environ.get("KILLS", "5")))
-"""By SIGTERM, and as many by SIGKILL: a life is a process that loads torch and wakes the GPU."""
+"""Number of kills by SIGTERM, and the same number by SIGKILL. A life is a process that loads torch and starts the GPU."""
 
 STEPS = {"ddp": 400, "fsdp": 400, "transformers": 150, "lightning": 150}
 SECONDS = {"ddp": 2.0, "fsdp": 2.0, "transformers": 1.5, "lightning": 1.5}
-"""At most, from a life's first step to the strike."""
+"""Longest time from a life's first step to the strike."""
 
 AT_MOST = 0.01
-"""Of the steps' time, in agreements and checkpoints."""
+"""Largest share of the steps' time in agreements and checkpoints."""
 
 
 class Run:
-    """One run of a trainer over several lives; `told` is the file to which it writes what it has done."""
+    """One run of a trainer over several lives. It writes the steps it has done to the file `steps`."""
 
     def __init__(self, kind: str, folder: Path) -> None:
         self.kind, self.folder, self.lives = kind, folder, 0
-        self.told, self.result, self.output = folder / "told", folder / "result", folder / "output"
+        self.steps, self.result, self.output = folder / "steps", folder / "result", folder / "output"
         self.begin()
 
     def begin(self) -> None:
@@ -52,25 +52,25 @@ class Run:
     def command(self) -> list[str]:
         here, steps = Path(__file__).parent, str(STEPS[self.kind])
         if self.kind in {"ddp", "fsdp"}:
-            return [str(here / "small_trainer.py"), self.kind, steps, str(self.told)]
+            return [str(here / "small_trainer.py"), self.kind, steps, str(self.steps)]
         return [small_trainers.__file__, self.kind, steps, str(self.folder / "scratch"), str(self.result)]
 
     def live(self, strike: Callable[[Sequence[Pod]], None] | None = None) -> int:
         self.lives += 1
-        environment = {**on_a_gpu(), "CHECKPOINT_DIR": str(self.folder / "checkpoints"), small_trainers.STEPS_VARIABLE: str(self.told)}
+        environment = {**on_a_gpu(), "CHECKPOINT_DIR": str(self.folder / "checkpoints"), small_trainers.STEPS_VARIABLE: str(self.steps)}
         pod = LaunchedPod(f"{self.folder}", torchrun(0, free_port(), self.command, pods=1, ranks=1), environment, self.output)
         [[code]] = lived([pod], strike)
         return code
 
     def lines(self) -> list[str]:
-        return self.told.read_text().splitlines() if self.told.exists() else []
+        return self.steps.read_text().splitlines() if self.steps.exists() else []
 
     def why(self) -> str:
-        """What its ranks have told, without torchrun's own report."""
+        """Return the errors of its ranks, without torchrun's own report."""
         return "\n".join(line for line in self.output.read_text().splitlines() if "Error" in line or line.startswith("[rank"))[-3000:]
 
     def end(self) -> object:
-        """What is the same for all runs that were not harmed."""
+        """Return what is equal for all runs with the right result."""
         if self.kind in {"ddp", "fsdp"}:
             return sorted(set(self.lines()))
         return self.result.read_text()
@@ -81,13 +81,13 @@ def on_a_gpu() -> dict[str, str]:
         "CUDA_VISIBLE_DEVICES": os.environ["TRIAL_GPUS"],
         "TRIAL_DEVICE": "cuda",
         "HF_HUB_OFFLINE": "1",
-        # NVIDIA's condition for sums that are the same each time.
+        # NVIDIA's condition for reproducible sums.
         "CUBLAS_WORKSPACE_CONFIG": ":4096:8",
     }
 
 
 @pytest.mark.parametrize("kind", STEPS)
-def test_the_result_is_that_of_a_run_that_nobody_disturbed(kind: str, tmp_path: Path) -> None:
+def test_the_result_equals_that_of_an_undisturbed_run(kind: str, tmp_path: Path) -> None:
     chance = random.Random(kind)  # noqa: S311 -- repeatable, not secret
     undisturbed, run = Run(kind, tmp_path / "undisturbed"), Run(kind, tmp_path / "killed")
     assert undisturbed.live() == 0, undisturbed.why()
@@ -117,11 +117,11 @@ def test_the_result_is_that_of_a_run_that_nobody_disturbed(kind: str, tmp_path: 
 
 def test_checkpoints_of_gigabytes_take_less_than_a_hundredth_of_the_steps(tmp_path: Path) -> None:
     (tmp_path / "checkpoints").mkdir()
-    told = tmp_path / "told"
-    command = torchrun(0, free_port(), [gpu_steps.__file__, str(told)], pods=1, ranks=1)
+    result = tmp_path / "result"
+    command = torchrun(0, free_port(), [gpu_steps.__file__, str(result)], pods=1, ranks=1)
     environment = {**os.environ, **on_a_gpu(), "CHECKPOINT_DIR": str(tmp_path / "checkpoints")}
     subprocess.run([sys.executable, "-m", "flexspot_runtime.launch", "--", *command], env=environment, check=True, timeout=LIFE_SECONDS)
-    step, agreeing, saving, gigabytes = map(float, told.read_text().split())
+    step, agreeing, saving, gigabytes = map(float, result.read_text().split())
     saved = len(list(tmp_path.glob("checkpoints/markers/*")))
 
     share = agreeing / step + saving / gpu_steps.INTERVAL_SECONDS

@@ -1,4 +1,4 @@
-"""torchrun itself, alone and under the launcher: exit codes, and who is killed when."""
+"""Real torchrun, alone and under the launcher: exit codes, and the order of kills."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ with Interruption() as interruption:
     open(meeting + "/" + os.environ["RANK"], "w").close()
     while len(os.listdir(meeting)) < 2:
         time.sleep(0.01)
-    if sys.argv[1] == "told":
+    if sys.argv[1] == "interrupted":
         raise Interrupted("another rank", 7)
     if sys.argv[1] == "crash" and os.environ["RANK"] == "0":
         sys.exit(3)
@@ -54,7 +54,7 @@ def double(script: Path) -> list[str]:
     "does,seconds,warned,alone,launched,saved",
     [
         ("wait", 0.0, True, ALONE, UNDER_THE_LAUNCHER, True),
-        ("told", 0.0, False, ALONE, UNDER_THE_LAUNCHER, False),
+        ("interrupted", 0.0, False, ALONE, UNDER_THE_LAUNCHER, False),
         ("crash", 0.0, False, CRASH, CRASH, True),
     ],
 )

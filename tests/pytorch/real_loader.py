@@ -1,4 +1,4 @@
-"""ResumableLoader: what it gives after a resume at any batch is what an undisturbed one would have given."""
+"""ResumableLoader gives after a resume at any batch what an undisturbed one would have given."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ def batches(loader: ResumableLoader) -> Generator[list[int]]:
 
 @pytest.mark.parametrize("options", [{}, {"num_workers": 1}, {"num_workers": 1, "persistent_workers": True}], ids=str)
 @pytest.mark.parametrize("made", [shuffled, distributed, batched])
-def test_it_goes_on_where_it_was(made: Callable[..., ResumableLoader], options: dict[str, Any]) -> None:
+def test_it_resumes_at_its_position(made: Callable[..., ResumableLoader], options: dict[str, Any]) -> None:
     torch.manual_seed(0)
     expected = list(batches(made(**options)))
     length = len(made())
-    # With workers a loader takes a while: the middle of an epoch, and its end.
+    # A loader with workers is slow: test only the middle of an epoch, and its end.
     for done in range(1, len(expected)) if not options else (1, length):
         first = made(**options)
         taken = batches(first)
@@ -73,7 +73,7 @@ def test_an_epoch_that_is_ended_early_is_followed_by_the_next() -> None:
     assert [each[0].tolist() for each in other] == [each[0].tolist() for each in loader]
 
 
-def test_what_was_given_before_is_not_read_again() -> None:
+def test_earlier_batches_are_not_read_again() -> None:
     class Counting(TensorDataset):
         read = 0
 
@@ -95,7 +95,7 @@ def test_the_training_s_random_numbers_are_left_alone() -> None:
     assert torch.equal(torch.get_rng_state(), state)
 
 
-def test_it_is_a_loader_as_any_and_refuses_what_has_no_indices() -> None:
+def test_it_is_a_data_loader_and_rejects_datasets_without_indices() -> None:
     class Stream(IterableDataset[int]):
         def __iter__(self) -> Iterator[int]:
             return iter(range(3))

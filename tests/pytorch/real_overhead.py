@@ -1,4 +1,4 @@
-"""What checkpoints and agreement cost a loop of torch: the time from the end of a step to the next one, against steps of 200 ms."""
+"""Cost of checkpoints and agreements for a loop of torch: the time between two steps of 200 ms."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WARM_UP = 20
 """Until the number of steps between two agreements has grown."""
 
 BLOCK = 10
-"""The median of so many steps' means: each has its share of agreements, and a busy machine spoils some."""
+"""Steps per mean, of which the median is taken. Each block has its share of agreements, and a busy machine distorts some."""
 
 WIDTH = 2048
 """Four million weights: with AdamW's state 50 MB are copied at each save, which comes every 12 s."""
@@ -34,7 +34,7 @@ PATIENT_SECONDS = 300
 
 
 def main(result: Path) -> None:
-    """One rank: trains, sleeps through its steps, and writes what came between them."""
+    """Run one rank: train, sleep through the steps, and write the time between them."""
     torch.set_num_threads(1)
     with Interruption() as interruption, in_world(timeout=timedelta(seconds=60)) as group:
         layer = nn.Linear(WIDTH, WIDTH)
@@ -52,7 +52,7 @@ def main(result: Path) -> None:
                 between.append(time.perf_counter() - ended)
             time.sleep(STEP_SECONDS)
             if group.world_size > 1:
-                # The ranks of a real job are in step by their gradients.
+                # In a real job, gradients keep the ranks in step.
                 distributed.barrier()
             ended = time.perf_counter()
     if group.rank == 0:

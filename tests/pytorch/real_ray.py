@@ -1,4 +1,4 @@
-"""Ray itself under the launcher: two pods are one cluster, and end together with the codes that a Job counts as it should."""
+"""Real Ray under the launcher: two pods are one cluster, and end together with the exit codes that a Job counts correctly."""
 
 from __future__ import annotations
 
@@ -74,11 +74,11 @@ def test_how_two_pods_end(  # noqa: PLR0913 -- the table's columns
             started[pod].signal(number)
 
     ended = lived(pods, strike)
-    told = outputs[0].read_text()
+    printed = outputs[0].read_text()
 
-    assert ended == [[code] for code in codes], told[-3000:]
-    assert "ran on 2 pods" in told
-    assert ("saved" in told) == saved
+    assert ended == [[code] for code in codes], printed[-3000:]
+    assert "ran on 2 pods" in printed
+    assert ("saved" in printed) == saved
 
 
 def environment(rank: int, port: str, home: Path) -> dict[str, str]:
@@ -88,10 +88,10 @@ def environment(rank: int, port: str, home: Path) -> dict[str, str]:
         "NPROC_PER_NODE": "1",
         "MASTER_ADDR": "127.0.0.1",
         "MASTER_PORT": port,
-        # A Ray that a person has started alone leaves a token there, and then asks for one.
+        # A Ray that was started separately leaves a token there, and then requires one.
         "HOME": str(home),
-        # Ray counts them, and asks no driver.
+        # Ray counts them, without a driver.
         "CUDA_VISIBLE_DEVICES": "0",
-        # `ray` is the environment's own.
+        # `ray` is the one of this environment.
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
     }

@@ -1,4 +1,4 @@
-"""Transformers' Trainer and Lightning, killed and started again: the weights in the end are those of a run that nobody disturbed."""
+"""Transformers' Trainer and Lightning, killed and started again: the final weights equal those of an undisturbed run."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ class Run:
 
     @property
     def environment(self) -> dict[str, str]:
-        told = {"CHECKPOINT_DIR": str(self.folder / "checkpoints"), small_trainers.STEPS_VARIABLE: str(self.folder / "steps")}
-        return {**told, "HF_HUB_OFFLINE": "1"}
+        variables = {"CHECKPOINT_DIR": str(self.folder / "checkpoints"), small_trainers.STEPS_VARIABLE: str(self.folder / "steps")}
+        return {**variables, "HF_HUB_OFFLINE": "1"}
 
     @property
     def arguments(self) -> list[str]:
@@ -58,7 +58,7 @@ class Run:
         [codes] = rank_pods.live(train, strike, number=1, ranks=self.ranks)
         return codes
 
-    def told(self) -> list[str]:
+    def steps_done(self) -> list[str]:
         steps = self.folder / "steps"
         return steps.read_text().split() if steps.exists() else []
 
@@ -77,7 +77,7 @@ class Run:
 @pytest.mark.parametrize("part", range(rank_pods.PARTS))
 @pytest.mark.parametrize("ranks", [1, 2])
 @pytest.mark.parametrize("kind", ["transformers", "lightning"])
-def test_the_result_is_that_of_a_run_that_nobody_disturbed(kind: str, ranks: int, part: int, tmp_path: Path) -> None:
+def test_the_result_equals_that_of_an_undisturbed_run(kind: str, ranks: int, part: int, tmp_path: Path) -> None:
     # Loaded once: each life is a fork.
     importlib.import_module(f"flexspot_runtime.{kind}")
     chance = random.Random(f"{kind} {ranks} {part}")  # noqa: S311 -- repeatable, not secret
@@ -88,11 +88,11 @@ def test_the_result_is_that_of_a_run_that_nobody_disturbed(kind: str, ranks: int
     chance.shuffle(strikes)
     lives, runs, lost = 0, 1, list[int]()
     while strikes:
-        seconds, before, struck = chance.uniform(0.0, LONGEST_SECONDS), len(run.told()), list[bool]()
+        seconds, before, struck = chance.uniform(0.0, LONGEST_SECONDS), len(run.steps_done()), list[bool]()
 
         def strike(pods: Sequence[rank_pods.Pod]) -> None:
             end = time.monotonic() + rank_pods.LIFE_SECONDS
-            while len(run.told()) == before and pods[0].whole and time.monotonic() < end:  # noqa: B023 -- called at once
+            while len(run.steps_done()) == before and pods[0].whole and time.monotonic() < end:  # noqa: B023 -- called at once
                 time.sleep(0.01)
                 pods[0].collect()
             time.sleep(seconds)  # noqa: B023 -- likewise
@@ -104,7 +104,7 @@ def test_the_result_is_that_of_a_run_that_nobody_disturbed(kind: str, ranks: int
         codes = run.live(strike)
         lives += 1
         if 0 in codes:
-            # A rank had done all steps before the strike, which is left for a run from the beginning. It may have struck the others.
+            # A rank had done all steps before the strike, which is kept for a run from the start. It may have struck the others.
             assert codes == [0] * ranks or run.live() == [0] * ranks, codes
             assert run.result() == undisturbed.result()
             run.begin_anew()
@@ -112,7 +112,7 @@ def test_the_result_is_that_of_a_run_that_nobody_disturbed(kind: str, ranks: int
             continue
         number = strikes.pop()
         assert struck
-        at_risk = int(run.told()[-1]) - run.saved_step()
+        at_risk = int(run.steps_done()[-1]) - run.saved_step()
         if number == signal.SIGTERM:
             assert codes == [143] * ranks, (run.folder / "output").read_text()[-2000:]
             assert at_risk <= 0, "a warning loses nothing"
@@ -138,7 +138,7 @@ def test_under_the_launcher_a_warning_ends_with_143_and_the_next_start_with_the_
     environment = {**os.environ, **run.environment, "MASTER_PORT": rank_pods.free_port()}
     with subprocess.Popen(command, env=environment) as launched:
         end = time.monotonic() + PATIENT_SECONDS
-        while len(run.told()) < small_trainers.EVERY_STEPS:
+        while len(run.steps_done()) < small_trainers.EVERY_STEPS:
             assert launched.poll() is None
             assert time.monotonic() < end
             time.sleep(0.05)

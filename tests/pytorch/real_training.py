@@ -1,4 +1,4 @@
-"""A small model under DDP and FSDP2 on 4 ranks in 2 pods, killed at random moments: its losses are those of a run that nobody disturbed.
+"""A small model under DDP and FSDP2 on 4 ranks in 2 pods, killed at random moments. Its losses equal those of an undisturbed run.
 
 The ranks are forks, started by the test; and torchrun's, under the launcher.
 """
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 STEPS = 400
 LONGEST_SECONDS = 1.2
 TRAINING_SHARE = 0.85
-"""Of the strikes that wait for a new step; the others come while ranks start, meet and resume."""
+"""Share of the strikes that wait for a new step. The others come while ranks start, meet and resume."""
 
 
 @dataclass
@@ -38,7 +38,7 @@ class Run:
 
     @property
     def codes_of_a_pod(self) -> int:
-        """How many processes the test sees end: all ranks, or the launcher."""
+        """Number of processes that the test sees end: all ranks, or the launcher."""
         return 1 if self.by_torchrun else RANKS
 
     def live(self, strike: Callable[[Sequence[Pod]], None] | None = None) -> list[list[int]]:
@@ -52,10 +52,10 @@ class Run:
 
         if not self.by_torchrun:
             return live(train, strike)
-        port, told = free_port(), {"CHECKPOINT_DIR": str(self.folder)}
+        port, variables = free_port(), {"CHECKPOINT_DIR": str(self.folder)}
         commands = [torchrun(pod, port, [small_trainer.__file__, *arguments]) for pod in range(PODS)]
         output = self.losses.with_suffix(".output")
-        return lived([LaunchedPod(f"{self.folder}-{pod}", command, told, output) for pod, command in enumerate(commands)], strike)
+        return lived([LaunchedPod(f"{self.folder}-{pod}", command, variables, output) for pod, command in enumerate(commands)], strike)
 
     def all_end_with(self, code: int) -> list[list[int]]:
         return [[code] * self.codes_of_a_pod] * PODS
@@ -73,7 +73,7 @@ class Run:
         return int(lines[-1].split()[0]) + 1 if lines else 0
 
     def losses_by_step(self) -> dict[int, set[str]]:
-        """Each step's losses, as often as it was done; each to the last bit."""
+        """Return each step's losses, once for each time it was done, to the last bit."""
         found: dict[int, set[str]] = {}
         for line in self.losses.read_text().splitlines():
             step, _, loss = line.partition(" ")
@@ -83,7 +83,7 @@ class Run:
 
 @dataclass
 class Strike:
-    """One pod is warned or killed, some time after a new step was done or, `early`, after the pods have begun; then its peer, too."""
+    """Warns or kills one pod some time after a new step was done or, if `early`, after the pods have started; then its peer, too."""
 
     number: signal.Signals
     pod: int
@@ -105,7 +105,7 @@ class Strike:
             pods[self.pod].signal(self.number)
             self.struck = True
         if self.early:
-            # Otherwise the other pod waits for the first as long as torch does for a world to come together.
+            # Otherwise the other pod waits for the first as long as torch waits for a world to meet.
             time.sleep(0.2)
             for pod in pods:
                 pod.collect()
@@ -122,27 +122,27 @@ class Strike:
         else:
             assert codes[self.pod] == self.run.all_end_with(-signal.SIGKILL)[self.pod]
             assert codes[1 - self.pod] == self.run.all_end_with(143)[self.pod], "a lost machine is no failure of those that it leaves"
-            # One interval, and what was trained while the newest was being written.
+            # One interval, and the steps trained while the newest was being written.
             assert at_risk <= 2 * small_trainer.EVERY_STEPS
             lost.append(at_risk)
 
 
 @pytest.mark.parametrize("kind", ["ddp", "fsdp"])
-def test_the_losses_are_those_of_a_run_that_nobody_disturbed(kind: str, tmp_path: Path) -> None:
+def test_the_losses_equal_those_of_an_undisturbed_run(kind: str, tmp_path: Path) -> None:
     undisturbed = Run(kind, tmp_path / "undisturbed", tmp_path / "undisturbed.losses")
     survive(undisturbed, Run(kind, tmp_path / "killed", tmp_path / "killed.losses"), random.Random(kind), KILLS)  # noqa: S311 -- repeatable
 
 
 @pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.parametrize("kind", ["ddp", "fsdp"])
-def test_so_they_are_under_torchrun(kind: str, part: int, tmp_path: Path) -> None:
+def test_the_losses_are_equal_under_torchrun(kind: str, part: int, tmp_path: Path) -> None:
     undisturbed = Run(kind, tmp_path / "undisturbed", tmp_path / "undisturbed.losses")
     killed = Run(kind, tmp_path / "killed", tmp_path / "killed.losses", by_torchrun=True)
     survive(undisturbed, killed, random.Random(f"{kind} {part}"), KILLS_OF_A_PART)  # noqa: S311 -- repeatable, not secret
 
 
 def survive(undisturbed: Run, run: Run, chance: random.Random, kills: int) -> None:
-    """Kills a run as often, by a warning and without, and holds its losses against those of the undisturbed one."""
+    """Kill a run as often with a warning as without, and compare its losses with those of the undisturbed run."""
     assert undisturbed.live() == undisturbed.all_end_with(0)
     expected = undisturbed.losses_by_step()
     assert len(expected) == STEPS
@@ -159,7 +159,7 @@ def survive(undisturbed: Run, run: Run, chance: random.Random, kills: int) -> No
         lives += 1
         assert run.saved_step() >= before, "a checkpoint that counted was lost"
         if any(0 in pod for pod in codes):
-            # A rank had done all steps before the strike, which is left for a run from the beginning. It may have struck the others.
+            # A rank had done all steps before the strike, which is kept for a run from the start. It may have struck the others.
             assert codes == run.all_end_with(0) or run.live() == run.all_end_with(0), codes
             assert run.losses_by_step() == expected
             run.begin_anew()

@@ -1,7 +1,7 @@
-"""A small model under DDP or FSDP2: `python small_trainer.py ddp|fsdp STEPS LOSSES`, with RANK and friends and CHECKPOINT_DIR.
+"""A small model under DDP or FSDP2: `python small_trainer.py ddp|fsdp STEPS LOSSES`, with RANK and similar variables and CHECKPOINT_DIR.
 
-Rank 0 appends each step and its loss to the file LOSSES, in full precision. Dropout and the batches come of each rank's random generator,
-and on a GPU (TRIAL_DEVICE=cuda) dropout of the GPU's.
+Rank 0 appends each step and its loss to the file LOSSES, in full precision. Dropout and the batches use each rank's random generator, and
+on a GPU (TRIAL_DEVICE=cuda) dropout uses the GPU's.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ DEVICE = os.environ.get("TRIAL_DEVICE", "cpu")
 
 
 def main() -> None:
-    """Trains."""
+    """Train."""
     kind, total, losses = sys.argv[1], int(sys.argv[2]), Path(sys.argv[3])
     torch.set_num_threads(1)
     torch.use_deterministic_algorithms(mode=True)
@@ -35,7 +35,7 @@ def main() -> None:
         torch.manual_seed(0)
         model = nn.Sequential(nn.Linear(32, 64), nn.Dropout(0.1), nn.ReLU(), nn.Linear(64, 1)).to(DEVICE)
         if kind == "ddp":
-            # Else DDP orders its buckets anew after the first step of each start, and sums in another order differ in the last bit.
+            # Otherwise DDP reorders its buckets after the first step of each start, and sums in another order differ in the last bit.
             model = DistributedDataParallel(model, find_unused_parameters=True)
         else:
             fully_shard(model, mesh=init_device_mesh(DEVICE, (group.world_size,)))

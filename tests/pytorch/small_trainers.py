@@ -1,7 +1,7 @@
 """A small model in Hugging Face's Trainer and one in Lightning: `python small_trainers.py transformers|lightning STEPS SCRATCH RESULT`.
 
-Kill it as you like and start it again with the same CHECKPOINT_DIR. In the end RESULT has a checksum of the weights, and how many epochs
-there were. Rank 0 appends to the file TRIAL_STEPS how many steps are done.
+Kill it at any time and start it again with the same CHECKPOINT_DIR. At the end, RESULT has a checksum of the weights, and the number of
+epochs. Rank 0 appends the number of steps done to the file TRIAL_STEPS.
 """
 
 from __future__ import annotations
@@ -25,26 +25,26 @@ STEPS_VARIABLE = "TRIAL_STEPS"
 DEVICE = os.environ.get("TRIAL_DEVICE", "cpu")
 
 
-def tell(step: int) -> None:
-    """So that the trial knows when to kill."""
+def report(step: int) -> None:
+    """Append the step, so that the trial knows when to kill."""
     if os.environ.get("RANK", "0") == "0":
         with Path(os.environ[STEPS_VARIABLE]).open("a") as file:
             file.write(f"{step}\n")
 
 
 def with_transformers(steps: int, scratch: Path, interruption: Interruption) -> tuple[nn.Module, float]:
-    """A tiny GPT-2 of random weights on random tokens."""
+    """Train a tiny GPT-2 with random weights on random tokens."""
     from flexspot_runtime.transformers import train  # noqa: PLC0415 -- likewise
     from transformers import GPT2Config, GPT2LMHeadModel, Trainer, TrainerCallback, TrainingArguments  # noqa: PLC0415 -- one of the two
 
     class Slow(TrainerCallback):
         def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
             del args, control
-            tell(state.global_step)
+            report(state.global_step)
             time.sleep(STEP_SECONDS)
 
     torch.manual_seed(0)
-    # Several epochs, whose ends are anywhere.
+    # Several epochs, which end anywhere.
     tokens = torch.randint(100, (97, 8))
     rows = [{"input_ids": row, "labels": row} for row in tokens]
     model = GPT2LMHeadModel(GPT2Config(vocab_size=100, n_positions=8, n_embd=16, n_layer=1, n_head=2))
@@ -65,7 +65,7 @@ def with_transformers(steps: int, scratch: Path, interruption: Interruption) -> 
 
 
 def with_lightning(steps: int, scratch: Path, interruption: Interruption) -> tuple[nn.Module, float]:
-    """A regression: shuffled data in several epochs, dropout, gradients of two batches for a step, and a learning rate that falls."""
+    """Train a regression: shuffled data in several epochs, dropout, gradients of two batches for a step, and a decreasing learning rate."""
     import lightning  # noqa: PLC0415 -- one of the two
     from flexspot_runtime.lightning import fit  # noqa: PLC0415 -- likewise
     from flexspot_runtime.torch_data import ResumableLoader  # noqa: PLC0415 -- likewise
@@ -76,7 +76,7 @@ def with_lightning(steps: int, scratch: Path, interruption: Interruption) -> tup
             self.layers = nn.Sequential(nn.Linear(8, 16), nn.Dropout(0.2), nn.ReLU(), nn.Linear(16, 1))
 
         def training_step(self, batch: list[torch.Tensor], _: int) -> torch.Tensor:
-            tell(self.trainer.global_step)
+            report(self.trainer.global_step)
             time.sleep(STEP_SECONDS / 2)
             return (self.layers(batch[0]) - batch[1]).square().mean()
 
@@ -86,7 +86,7 @@ def with_lightning(steps: int, scratch: Path, interruption: Interruption) -> tup
             return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "epoch"}}
 
     torch.manual_seed(0)
-    # On one rank seven batches, on two ranks four: an epoch's last step is of one.
+    # Seven batches on one rank, four on two ranks: an epoch's last step has one.
     inputs = torch.randn(26, 8)
     loader = ResumableLoader(TensorDataset(inputs, inputs.sum(1, keepdim=True)), batch_size=BATCH, shuffle=True, seed=3)
     module = Module()
@@ -113,12 +113,12 @@ def with_lightning(steps: int, scratch: Path, interruption: Interruption) -> tup
         scratch=scratch / "checkpoint",
         train_dataloaders=loader,
     )
-    # Those that were begun: of a run that had done its last step before this start none is ended by it.
+    # The number of started epochs: a run whose last step was done before this start ends none.
     return module, trainer.fit_loop.epoch_progress.total.ready
 
 
 def main() -> None:
-    """Trains."""
+    """Train."""
     kind, steps, scratch, result = sys.argv[1], int(sys.argv[2]), Path(sys.argv[3]), Path(sys.argv[4])
     torch.set_num_threads(1)
     with Interruption() as interruption:

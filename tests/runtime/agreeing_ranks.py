@@ -1,6 +1,7 @@
-"""One rank of some that agree and save nothing: `python agreeing_ranks.py FOLDER AGREE_SECONDS STEP_SECONDS` with RANK and WORLD_SIZE.
+"""One rank of a group that agrees and saves nothing.
 
-Prints the median of the milliseconds that the library took between two steps, an agreement's share included.
+`python agreeing_ranks.py FOLDER AGREE_SECONDS STEP_SECONDS` with RANK and WORLD_SIZE prints the median of the milliseconds that the library
+took between two steps, including a share of the agreements.
 """
 
 from __future__ import annotations
@@ -16,14 +17,14 @@ from flexspot_runtime import Checkpointer, EverySeconds, Group, Interruption, Lo
 from group_trainer import Star
 
 BLOCKS, STEPS = 7, 10
-"""The median of blocks: a block of so many steps has its share of agreements, and a busy machine spoils some."""
+"""The median of blocks is taken: a block of this many steps has its share of agreements, and a busy machine distorts some."""
 
 _FIRST = 10
 """Until the number of steps between two agreements has grown."""
 
 
 def main() -> None:
-    """Trains."""
+    """Train."""
     folder, agree_seconds, step_seconds = Path(sys.argv[1]), float(sys.argv[2]), float(sys.argv[3])
     rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     star = Star(str(folder / "socket"), rank, size)
@@ -43,7 +44,7 @@ def main() -> None:
             if ended is not None:
                 between.append(time.perf_counter() - ended)
             time.sleep(step_seconds)
-            # The ranks of a real job are in step by their gradients.
+            # In a real job, gradients keep the ranks in step.
             star.gather(0)
             ended = time.perf_counter()
     measured = between[-BLOCKS * STEPS :]

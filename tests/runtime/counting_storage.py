@@ -1,4 +1,4 @@
-"""A folder that counts what is read of data, by the thread's rank."""
+"""A folder that counts the bytes read of data, by the thread's rank."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class CountingFolder(LocalFolder):
-    """`read_bytes` by name of object; markers and records of shards are not counted."""
+    """Counts `read_bytes` by object name, without markers and records of shards."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)

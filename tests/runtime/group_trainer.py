@@ -1,6 +1,6 @@
 """A training program of several ranks on one machine: `python group_trainer.py FOLDER SOCKET` with RANK and WORLD_SIZE.
 
-Its ranks are in step by an all-reduce, as with torch.distributed, and each holds a part of the state that depends on all others'.
+An all-reduce keeps its ranks in step, as with torch.distributed. Each has a part of the state that depends on all other parts.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Star:
         self._rank = rank
 
     def gather(self, value: Any) -> list[Any]:
-        """All ranks' values, rank 0's first."""
+        """Return all ranks' values, rank 0's first."""
         if self._rank:
             _send(self._peers[0], value)
             return cast("list[Any]", _receive(self._peers[0]))
@@ -80,7 +80,7 @@ def _receive(peer: Any) -> Any:
 
 
 def step_of_all(parts: list[int]) -> int:
-    """What a rank adds to its part: of all parts, so that a mixture of checkpoints gives another result."""
+    """Return what a rank adds to its part. It depends on all parts, so that mixing checkpoints gives another result."""
     return sum((index + 1) * part * part for index, part in enumerate(parts)) % MODULUS
 
 

@@ -1,4 +1,4 @@
-"""A clock that goes on when a test says so, or when somebody sleeps."""
+"""A clock that advances when a test sets it, or when code sleeps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A folder that no disk slows down: what a kill of processes does to files is the same there, and a thousand fsyncs cost nothing."""
+"""A folder without a disk: killing processes has the same effect on files there, and a thousand fsyncs cost nothing."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 -- made unguessable by tempfile
 
 @contextmanager
 def folder_in_memory() -> Generator[Path]:
-    """On Linux's shared memory; elsewhere a usual temporary folder."""
+    """Yield a folder in Linux's shared memory; on other systems an ordinary temporary folder."""
     parent = _SHARED_MEMORY if os.access(_SHARED_MEMORY, os.W_OK) else None
     with tempfile.TemporaryDirectory(dir=parent) as folder:
         yield Path(folder)

@@ -1,4 +1,4 @@
-"""A queue in memory that leases, counts deliveries and gives up, by a test's clock."""
+"""A queue in memory that leases messages, counts deliveries and moves messages to dead letters, by a test's clock."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Storage in memory, like a disk (what is being written can be seen) or like a bucket, in which any operation can go wrong."""
+"""Storage in memory in which any operation can fail. It is like a disk (partial writes are visible) or like a bucket."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class KilledError(BaseException):
-    """Ends the program as SIGKILL does: nothing that follows runs, except what this test's Python does."""
+    """Ends the program as SIGKILL does: nothing that follows runs, except this test's Python code."""
 
 
 @dataclass
@@ -22,20 +22,20 @@ class MemoryStorage:
     like_a_bucket: bool = False
     objects: dict[str, bytes] = field(default_factory=dict[str, bytes])
     operations: int = 0
-    """Done so far; each piece written is one."""
+    """Number of operations so far; each piece written is one."""
 
     fails_at: int | None = None
-    """The operation that goes wrong."""
+    """Number of the operation that fails."""
 
     fails_for: int = 1
-    """So many operations in a row go wrong."""
+    """Number of consecutive operations that fail."""
 
     failure: type[BaseException] = OSError
     dead: bool = False
 
     def _operate(self) -> None:
         if self.dead:
-            # The program is gone; whatever its `except` blocks still ask for does not happen.
+            # The program is dead: operations in its `except` blocks have no effect.
             raise KilledError
         self.operations += 1
         if self.fails_at is not None and self.fails_at <= self.operations < self.fails_at + self.fails_for:
@@ -76,13 +76,13 @@ class MemoryStorage:
         del self.objects[name]
 
     def seen_by(self, name: str, content: bytes) -> None:
-        """A piece more of an object that is being written."""
+        """Append a piece to an object that is being written."""
         self._operate()
         if not self.like_a_bucket:
             self.objects[name] = content
 
     def survivor(self) -> MemoryStorage:
-        """What the next start finds."""
+        """Return the storage that the next start finds."""
         return MemoryStorage(self.like_a_bucket, dict(self.objects))
 
 

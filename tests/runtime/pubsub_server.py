@@ -1,8 +1,8 @@
-"""A Pub/Sub over gRPC, as far as a worker sees one: leases, redelivery, counted attempts.
+"""A Pub/Sub server over gRPC, as far as a worker uses one: leases, redelivery, counted attempts.
 
-A program of its own, as Google's client and Pulumi's SDK cannot be loaded by one process: both bring a google.rpc.Status. It prints a line
-of JSON about what PubsubQueue does on the server. Written after the reference of google.pubsub.v1: an acknowledgement of a delivery whose
-deadline has passed does not count, and a deadline of 0 gives back at once.
+It is a separate program, as one process cannot load Google's client and Pulumi's SDK: both contain a google.rpc.Status. It prints a line of
+JSON about PubsubQueue's calls to the server. It follows the reference of google.pubsub.v1: an acknowledgement of a delivery after its
+deadline does not count, and a deadline of 0 gives the message back at once.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class _Message:
 
 @dataclass
 class Subscription:
-    """The one subscription of the server."""
+    """The server's only subscription."""
 
     name: str
 
@@ -108,7 +108,7 @@ def _bytes_of_answer(answer: PullResponse) -> bytes:
 
 @contextmanager
 def serving(subscription: Subscription) -> Generator[str]:
-    """Serves it; yields the address for PUBSUB_EMULATOR_HOST."""
+    """Serve the subscription. Yield the address for PUBSUB_EMULATOR_HOST."""
 
     def handler(call: Callable[[Any], Any], request: Any, answer: Callable[[Any], bytes]) -> Any:
         def respond(asked: Any, context: Any) -> Any:
@@ -116,7 +116,7 @@ def serving(subscription: Subscription) -> Generator[str]:
                 context.abort(grpc.StatusCode.NOT_FOUND, f"{asked.subscription} is not there")
             return call(asked)
 
-        # The stub writes `*args: Any, **kwargs: Any` for whatever can be called.
+        # The stub declares `*args: Any, **kwargs: Any` for any callable.
         return grpc.unary_unary_rpc_method_handler(respond, request.deserialize, answer)  # pyrefly: ignore[bad-argument-type] -- see above
 
     server: Any = grpc.server(ThreadPoolExecutor(8))
@@ -150,19 +150,19 @@ def main() -> None:
     with serving(subscription) as address:
         os.environ["PUBSUB_EMULATOR_HOST"] = address
         queue = PubsubQueue(NAME)
-        told: dict[str, Any] = {"nothing": len(queue.receive(1, 0.05))}
+        answers: dict[str, Any] = {"nothing": len(queue.receive(1, 0.05))}
         subscription.publish(b"tile-7")
         [first] = queue.receive(10, 5)
         queue.extend(first)
-        told["while leased"] = len(queue.receive(10, 5))
+        answers["while leased"] = len(queue.receive(10, 5))
         queue.give_back(first)
         [second] = queue.receive(10, 5)
-        told["deliveries"] = [[each.body.decode(), each.attempt] for each in (first, second)]
+        answers["deliveries"] = [[each.body.decode(), each.attempt] for each in (first, second)]
         queue.finish(second)
-        told["empty"] = subscription.is_empty()
-        told["absent"] = refusal(lambda: PubsubQueue("projects/ai/subscriptions/absent").receive(1, 5))
-        told["leases"] = [refusal(lambda seconds=seconds: PubsubQueue(NAME, lease_seconds=seconds)) for seconds in (0, 601)]
-    print(json.dumps(told))  # noqa: T201 -- the answer
+        answers["empty"] = subscription.is_empty()
+        answers["absent"] = refusal(lambda: PubsubQueue("projects/ai/subscriptions/absent").receive(1, 5))
+        answers["leases"] = [refusal(lambda seconds=seconds: PubsubQueue(NAME, lease_seconds=seconds)) for seconds in (0, 601)]
+    print(json.dumps(answers))  # noqa: T201 -- the answer
 
 
 if __name__ == "__main__":

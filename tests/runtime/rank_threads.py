@@ -1,4 +1,4 @@
-"""Ranks as threads, with the collective operations that a trainer's library would have."""
+"""Ranks as threads, with the collective operations of a trainer's library."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class Collective:
-    """Gathers one value of each rank and lets all go on with all of them."""
+    """Gathers one value of each rank. All ranks continue with all values."""
 
     def __init__(self, size: int) -> None:
         self._values: dict[int, object] = {}
@@ -30,7 +30,7 @@ class Collective:
 
 
 def in_ranks(size: int, work: Callable[[Group], T]) -> list[T | BaseException]:
-    """Does the same in each rank; what each returned or raised."""
+    """Run the same work in each rank. Return the result or the exception of each."""
     collective = Collective(size)
 
     def group(rank: int) -> Group:

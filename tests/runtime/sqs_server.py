@@ -1,4 +1,4 @@
-"""An SQS of moto's, served by this process, so that it outlives the workers; its queues lose nothing to threads."""
+"""A moto SQS server in this process, so that it outlives the workers. Its queues are safe with threads."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 def delete_in_place(queue: Queue, receipt_handle: str) -> None:
-    """Deletes a message from the list that others add to.
+    """Delete a message from the list to which others append.
 
-    Moto 5.2.5 writes a new list without the message. When two threads delete, the one that ends last takes with it
-    what a third has sent since the first began: a task is lost that no worker ever saw.
+    Moto 5.2.5 writes a new list without the message. When two threads delete, the last one overwrites messages that a third has sent since
+    the first began: a task is lost that no worker has received.
     """
     for message in tuple(queue._messages):  # noqa: SLF001 -- moto offers no other way
         if message.had_receipt_handle(receipt_handle):
@@ -31,11 +31,11 @@ def delete_in_place(queue: Queue, receipt_handle: str) -> None:
 
 @contextmanager
 def sqs_server(monkeypatch: pytest.MonkeyPatch) -> Generator[SQSClient]:
-    """A client of it; the environment is that of its workers too."""
+    """Yield a client of the server. The environment is also that of its workers."""
     monkeypatch.setattr(Queue, "delete_message", delete_in_place)
     for name, value in {"AWS_ACCESS_KEY_ID": "testing", "AWS_SECRET_ACCESS_KEY": "testing", "AWS_DEFAULT_REGION": "us-east-1"}.items():
         monkeypatch.setenv(name, value)
     with moto_server() as address:
         monkeypatch.setenv("AWS_ENDPOINT_URL", address)
-        # The overloads of services whose stubs are not installed are unknown.
+        # The stubs declare boto3.client for installed services only.
         yield boto3.client("sqs")

@@ -22,7 +22,7 @@ RANKS = 3
 
 
 class OwnClock(ManualClock):
-    """Waiting for each other is of real time: in its own, a rank would give up at once."""
+    """Waits for other ranks in real time: in its own time, a rank would give up at once."""
 
     def sleep(self, seconds: float) -> None:
         self.slept.append(seconds)
@@ -31,7 +31,7 @@ class OwnClock(ManualClock):
 
 @dataclass
 class Trained:
-    """What one rank saw."""
+    """Observations of one rank."""
 
     asked: int = 0
     steps: list[int] = field(default_factory=list[int])
@@ -48,7 +48,10 @@ def train(
     schedule: Callable[[], Schedule] = lambda: Timed(EverySeconds(3600)),
     warned: tuple[int, int] = (-1, -1),
 ) -> list[Trained]:
-    """Ranks with clocks of their own, where step s of rank r takes `seconds(r, s)`; `warned`: a rank, and the step in which it is."""
+    """Train ranks with separate clocks, where step s of rank r takes `seconds(r, s)`.
+
+    `warned`: a rank, and the step in which it is warned.
+    """
     storage = MemoryStorage()
     ended: dict[int, Trained] = {}
 
@@ -65,7 +68,7 @@ def train(
         def save(writer: CheckpointWriter) -> None:
             writer.put("part", b"")
 
-        counted = Group(group.rank, group.world_size, largest, group.told_by_first)
+        counted = Group(group.rank, group.world_size, largest, group.text_of_rank_0)
         checkpointer = Checkpointer(storage, group=counted, sharded=True, clock=clock)
         run = TrainingRun(checkpointer, interruption, save=save, load=lambda _: None, schedule=schedule(), agree_seconds=agree_seconds)
         try:
@@ -84,11 +87,11 @@ def train(
     return [ended[rank] for rank in range(RANKS)]
 
 
-def test_ranks_ask_each_other_about_once_a_second_whatever_their_clocks_say() -> None:
+def test_ranks_agree_about_once_a_second_whatever_their_clocks_show() -> None:
     found = train(total=1000, seconds=lambda rank, step: 0.19 + 0.004 * rank + 0.001 * (step % 3))
 
     assert [each.steps for each in found] == [list(range(1000))] * RANKS
-    # 1,000 steps of 0.2 s: five fit into a second by the fastest rank, and as many as fit by the slowest are taken.
+    # 1,000 steps of 0.2 s: five fit into a second for the fastest rank. The number that fits for the slowest rank is used.
     assert 1000 / 5 <= found[0].asked <= 1000 / 4 + 10
     assert len({each.asked for each in found}) == 1
 
@@ -103,7 +106,7 @@ def test_a_warning_to_one_rank_stops_all_after_the_same_step_within_the_time() -
 
 
 def test_steps_that_become_slow_are_noticed_at_the_next_agreement() -> None:
-    """So long a warning waits, at most, once: as many of the slow steps as of the quick ones fit into a second."""
+    """The longest that a warning can wait, once: as many of the slow steps as of the fast ones fit into a second."""
     found = train(total=200, seconds=lambda _rank, step: 0.2 if step < 100 else 2.0)
 
     assert found[0].asked > 100, "after each slow step"
@@ -116,11 +119,11 @@ def test_with_no_time_given_they_ask_after_every_step() -> None:
 def test_a_schedule_by_steps_is_kept_exactly() -> None:
     found = train(total=100, seconds=lambda _rank, _step: 0.001, schedule=lambda: EverySteps(25))
 
-    # At the first step, soon doubling, at each save, and then anew.
+    # At the first step, soon doubling, at each save, and then again.
     assert found[0].asked < 40
     assert len({each.asked for each in found}) == 1
 
 
 def test_a_time_below_zero_is_refused() -> None:
-    with pytest.raises(ValueError, match="agree_seconds is -1"):
+    with pytest.raises(ValueError, match="agree_seconds must be 0 or more, got -1"):
         train(total=1, seconds=lambda _rank, _step: 0.0, agree_seconds=-1)

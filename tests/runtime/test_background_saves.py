@@ -1,4 +1,4 @@
-"""Checkpoints that are written beside the training, from a copy that the program hands over."""
+"""Checkpoints written in the background, from a copy that the program provides."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PATIENT_SECONDS = 30
 
 @dataclass
 class Program:
-    """One process whose state is a number; writing fails as often as `failures` says. With `waits` it waits until `may_write`."""
+    """One process whose state is a number. Writing fails `failures` times. With `waits` it waits until `may_write`."""
 
     storage: MemoryStorage = field(default_factory=MemoryStorage)
     group: Group = field(default_factory=Group)
@@ -119,7 +119,7 @@ def test_a_warning_waits_for_what_is_written_and_saves_where_it_stops() -> None:
     assert again.state == 10
 
 
-def test_a_failure_in_the_background_is_told_and_tried_again() -> None:
+def test_a_background_failure_is_reported_and_retried() -> None:
     program = Program(failures=1)
     program.live(12)
 
@@ -151,7 +151,7 @@ def test_ranks_write_their_parts_beside_the_training_and_a_failure_of_one_is_a_f
 
 
 @pytest.mark.parametrize("both", [False, True])
-def test_there_is_one_way_to_save(*, both: bool) -> None:
+def test_exactly_one_of_save_and_snapshot_is_required(*, both: bool) -> None:
     program = Program()
 
     with pytest.raises(ValueError, match="give either save, which writes, or snapshot"):
@@ -165,8 +165,8 @@ def test_there_is_one_way_to_save(*, both: bool) -> None:
 
 
 @pytest.mark.parametrize("in_background", [False, True])
-def test_a_collective_operation_in_what_saves_holds_up_nobody(*, in_background: bool) -> None:
-    """The full state of FSDP is gathered by all ranks, and rank 0 writes it; so far the others did not come, and rank 0 waited for ever."""
+def test_a_collective_operation_in_a_save_blocks_no_rank(*, in_background: bool) -> None:
+    """All ranks gather FSDP's full state, and rank 0 writes it. Earlier the others did not take part, and rank 0 waited forever."""
     storage = MemoryStorage()
 
     def train(group: Group) -> list[bool]:

@@ -33,7 +33,7 @@ def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Storage:
 
 
 def saved(storage: Storage, write: Callable[[CheckpointWriter], None], read_ahead_bytes: int = 2 << 30) -> CheckpointReader:
-    """Reads what was just saved."""
+    """Return a reader of what was just saved."""
     Checkpointer(storage).save(1, write)
     return again(storage, read_ahead_bytes)
 
@@ -79,7 +79,7 @@ def test_archives_are_written_as_to_a_pipe(storage: Storage) -> None:
         assert archive.getnames() == ["one"]
 
 
-def test_what_must_go_back_gets_a_scratch_file(storage: Storage) -> None:
+def test_formats_that_seek_get_a_scratch_file(storage: Storage) -> None:
     def write(writer: CheckpointWriter) -> None:
         with writer.file("patched", seekable=True) as file:
             file.write(b"????body")
@@ -104,7 +104,7 @@ def asked(ask: Callable[[BinaryIO], object]) -> None:
     "method,arguments",
     [
         ("seek", [0]),
-        # For where it stands, too: zipfile would take it for a file that can go back, and come back later to write sizes.
+        # Also for the current position: zipfile would otherwise assume a seekable file, and seek back later to write sizes.
         ("seek", [2]),
         ("seek", [0, io.SEEK_CUR]),
         ("read", []),
@@ -113,8 +113,8 @@ def asked(ask: Callable[[BinaryIO], object]) -> None:
         ("fileno", []),
     ],
 )
-def test_what_cannot_be_done_is_said_as_python_says_it(method: str, arguments: list[object]) -> None:
-    """And is raised by the save, although it is an OSError: it would never be saved, however often it is tried."""
+def test_unsupported_operations_raise_pythons_own_error(method: str, arguments: list[object]) -> None:
+    """The save raises it, too, although it is an OSError: retrying would never succeed."""
     with pytest.raises(io.UnsupportedOperation):
         asked(lambda file: getattr(file, method)(*arguments))
 
@@ -123,7 +123,7 @@ def write_text(file: Any) -> None:
     file.write("text")
 
 
-def test_it_says_what_it_can_do() -> None:
+def test_it_reports_its_capabilities() -> None:
     def ask(file: BinaryIO) -> None:
         assert (file.writable(), file.readable(), file.seekable(), file.isatty(), file.closed) == (True, False, False, False, False)
         assert isinstance(file, io.BufferedIOBase)
@@ -143,7 +143,7 @@ def test_nothing_is_written_after_it_was_closed() -> None:
 
     def write(writer: CheckpointWriter) -> None:
         with writer.file("closed") as file:
-            # As pyarrow does with what it is given.
+            # pyarrow closes the file that it is given.
             file.write(b"all")
             file.close()
             kept.append(file)
@@ -159,7 +159,7 @@ def test_nothing_is_written_after_it_was_closed() -> None:
 
 
 def test_a_file_is_handed_out_only_when_all_of_it_is_right() -> None:
-    """Damaged after it was verified, as nothing of it stays in memory."""
+    """The object was damaged after it was verified, and none of it is in memory."""
     storage = MemoryStorage()
     reader = saved(storage, lambda writer: writer.put("weights", b"right"), read_ahead_bytes=0)
     [name] = [name for name in storage.objects if name.endswith("weights")]
@@ -167,5 +167,5 @@ def test_a_file_is_handed_out_only_when_all_of_it_is_right() -> None:
 
     with pytest.raises(CorruptCheckpointError, match="weights is not what was written"), reader.file("weights"):
         pass
-    with pytest.raises(KeyError, match="it holds weights"), reader.file("momentum"):
+    with pytest.raises(KeyError, match="it contains weights"), reader.file("momentum"):
         pass

@@ -75,7 +75,7 @@ def test_a_name_that_is_not_there_is_an_error_that_says_what_is() -> None:
     storage = MemoryStorage()
     saved(storage, 5)
 
-    with pytest.raises(KeyError, match="has no momentum; it holds weights"):
+    with pytest.raises(KeyError, match="has no momentum; it contains weights"):
         newest(storage).get("momentum")
 
 
@@ -120,8 +120,8 @@ def test_a_storage_that_does_not_answer_is_no_reason_to_begin_anew() -> None:
         Checkpointer(storage).newest_valid()
 
 
-def test_what_nobody_has_verified_does_not_count_among_the_kept() -> None:
-    """Two newer ones whose data is damaged must not push out the one that was resumed from."""
+def test_unverified_checkpoints_do_not_count_towards_keep() -> None:
+    """Two newer checkpoints with damaged data must not displace the one that was resumed from."""
     storage = MemoryStorage()
     good, *bad = saved(storage, 1, 2, 3)
     for marker in bad:
@@ -147,7 +147,7 @@ def test_remains_of_killed_saves_are_swept_once_they_are_old() -> None:
     assert "data/000000000009-dead-000002/rank-00000/weights" in storage.objects
 
 
-def test_a_file_of_somebody_else_is_left_alone() -> None:
+def test_other_files_are_left_alone() -> None:
     storage = MemoryStorage()
     storage.objects["data/notes/readme"] = b"mine"
     saved(storage, 1, 2, 3, keep=2)

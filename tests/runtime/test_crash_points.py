@@ -1,4 +1,4 @@
-"""A kill, or an error, at each single operation of several saves: nothing that was saved is lost, nothing torn is found."""
+"""A kill, or an error, at each operation of several saves: nothing saved is lost, nothing torn is found."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def operations_of_all_saves() -> int:
 
 
 def found(storage: MemoryStorage) -> int:
-    """The step of the newest valid checkpoint, whose contents are right; 0 without one."""
+    """Return the step of the newest valid checkpoint, whose contents are checked; 0 without one."""
     checkpointer = Checkpointer(storage)
     marker = checkpointer.newest_valid()
     if marker is None:
@@ -67,7 +67,7 @@ def test_a_kill_at_any_operation_loses_no_checkpoint(operation: int, *, like_a_b
 @pytest.mark.parametrize("fails_for", [1, 2, 1000])
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_an_error_at_any_operation_leaves_the_checkpoints_of_before(operation: int, fails_for: int) -> None:
-    """1000 errors in a row: a disk that stays full, or a bucket that is gone."""
+    """1000 consecutive errors: a disk that stays full, or a bucket that is gone."""
     storage = MemoryStorage(fails_at=operation, fails_for=fails_for)
     checkpointer = Checkpointer(storage, keep=KEEP)
     saved = 0

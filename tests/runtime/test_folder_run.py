@@ -1,4 +1,4 @@
-"""Trainers with a loop of their own, of which ours is a double: its callbacks save folders, resume from them and stop together."""
+"""Trainers with their own loop, replaced by a double: its callbacks save folders, resume from them and stop together."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Trainer:
-    """Counts its steps in a file, as Transformers and Lightning do with more; each rank is a machine of its own."""
+    """Counts its steps in a file, as Transformers and Lightning do with larger files. Each rank is a separate machine."""
 
     storage: Storage
     scratch: Path
@@ -36,7 +36,7 @@ class Trainer:
         self.folder = self.scratch / f"rank-{self.group.rank}"
 
     def train(self, total: int, at: dict[int, Callable[[], object]] | None = None) -> int:
-        """The steps done when it stops."""
+        """Return the steps done when it stops."""
         resumed = self.run.fetch(self.folder)
         if resumed is not None:
             self.step = int((self.folder / "state" / "step").read_text())
@@ -113,7 +113,7 @@ def test_what_rank_0_alone_wrote_is_there_for_the_other_machines(tmp_path: Path)
 
 @pytest.mark.slow
 def test_a_rank_that_comes_late_takes_nothing_away_that_another_of_its_machine_has_written(tmp_path: Path) -> None:
-    """Two ranks of one machine have one folder: Lightning's file of rank 0 was gone when rank 1 made the folder empty after it."""
+    """Two ranks of one machine have one folder. Earlier, rank 1 emptied the folder after Lightning's rank 0 had written its file."""
     storage, folder = MemoryStorage(), tmp_path / "of-the-machine"
     folder.mkdir()
     (folder / "of an earlier save").touch()

@@ -6,7 +6,7 @@ from flexspot_runtime import Group
 
 def test_one_process_agrees_with_itself() -> None:
     assert Group().agree(2) == 2
-    assert Group().told_by_first("abc") == "abc"
+    assert Group().text_of_rank_0("abc") == "abc"
 
 
 def test_several_processes_must_have_a_way_to_agree() -> None:

@@ -21,10 +21,10 @@ RANKS = 3
 MOST_KILLS = 6
 LONGEST_LIFE_SECONDS = 0.4
 TRAINING_SHARE = 0.8
-"""Of the kills that wait for training to begin; the others come while the ranks start and resume."""
+"""Share of the kills that wait for training to begin. The others come while the ranks start and resume."""
 
 
-OFTEN = pytest.mark.nightly(held_by="test_ranks_resume_together_and_end_as_if_nobody_had_been_killed")
+OFTEN = pytest.mark.nightly(held_by="test_ranks_resume_together_with_the_result_of_an_undisturbed_run")
 
 
 def uninterrupted() -> list[int]:
@@ -49,7 +49,7 @@ def live(folder: Path, socket: Path, chance: random.Random, *, kill: bool) -> in
 
 
 def strike(launcher: subprocess.Popen[bytes], chance: random.Random) -> None:
-    """Kills one rank, or warns, or kills all without or with a warning; unless all is done before."""
+    """Kill or warn one rank, or kill all with or without a warning, unless the run has ended."""
     if ended_within(launcher, chance.uniform(0.0, LONGEST_LIFE_SECONDS)):
         return
     way = chance.choice(["all", "rank", "warned", "both"])
@@ -60,7 +60,7 @@ def strike(launcher: subprocess.Popen[bytes], chance: random.Random) -> None:
     if way == "both":
         ended_within(launcher, chance.uniform(0.0, 0.05))
     if way in {"all", "both"}:
-        # The whole container goes, as its control group does; unless it is gone.
+        # The whole container ends, like its control group, unless it is gone.
         with suppress(ProcessLookupError):
             os.killpg(launcher.pid, signal.SIGKILL)
 
@@ -71,7 +71,7 @@ def children(pid: int) -> list[int]:
 
 @pytest.mark.kills
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=OFTEN) for seed in range(1, 6))])
-def test_ranks_resume_together_and_end_as_if_nobody_had_been_killed(seed: int) -> None:
+def test_ranks_resume_together_with_the_result_of_an_undisturbed_run(seed: int) -> None:
     with folder_in_memory() as root:
         kill_and_resume(root, random.Random(seed))  # noqa: S311 -- repeatable, not secret
 
@@ -87,7 +87,7 @@ def kill_and_resume(root: Path, chance: random.Random) -> None:
         newest_step = marker.step if marker else 0
         if code == 0:
             break
-        # By SIGTERM itself when it came before the launcher listened.
+        # SIGTERM itself ends it when it comes before the launcher listens.
         assert code in {1, 137, 143, -signal.SIGKILL, -signal.SIGTERM}
 
     assert code == 0

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 
 @given(items=st.lists(st.integers()), completions=st.integers(1, 20))
-def test_every_item_is_one_indexs(items: list[int], completions: int) -> None:
+def test_every_item_belongs_to_one_index(items: list[int], completions: int) -> None:
     shares = [share_of(items, index, completions) for index in range(completions)]
 
     assert sorted(item for share in shares for item in share) == sorted(items)
@@ -19,7 +19,7 @@ def test_the_index_is_the_one_that_the_job_controller_gave() -> None:
     assert completion_index({}) == 0
 
 
-def test_an_index_that_is_none_is_refused() -> None:
+def test_an_invalid_index_is_rejected() -> None:
     with pytest.raises(ValueError, match="JOB_COMPLETION_INDEX is '-1'; it must be a whole number from 0"):
         completion_index({"JOB_COMPLETION_INDEX": "-1"})
 

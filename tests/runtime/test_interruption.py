@@ -17,7 +17,7 @@ from manual_clock import ManualClock
 
 pytestmark = pytest.mark.slow
 
-# The main thread is in a native call that ends when whoever heard the warning says so; signals do not end it.
+# The main thread is in a native call that signals do not end. The thread that hears the warning ends it.
 NATIVE = """
 import ctypes
 from flexspot_runtime import Interruption
@@ -28,7 +28,7 @@ native.pthread_barrier_init(barrier, None, 2)
 
 with Interruption(15) as interruption:
     interruption.on_notice(lambda notice: native.pthread_barrier_wait(barrier))
-    print("begun", flush=True)
+    print("started", flush=True)
     native.pthread_barrier_wait(barrier)
     print("ended")
 """
@@ -53,7 +53,7 @@ with Interruption(15) as interruption:
 def test_the_warning_is_heard_while_native_code_runs() -> None:
     with subprocess.Popen([sys.executable, "-c", NATIVE], stdout=subprocess.PIPE, text=True) as program:
         assert program.stdout
-        assert program.stdout.readline() == "begun\n"
+        assert program.stdout.readline() == "started\n"
         program.send_signal(signal.SIGTERM)
         output, _ = program.communicate(timeout=60)
 
@@ -104,7 +104,7 @@ def test_callbacks_are_called_once_and_one_that_fails_stops_no_other() -> None:
 
 
 def test_a_handler_that_a_library_sets_inside_does_not_end_the_process() -> None:
-    """As `ray.init` sets one."""
+    """`ray.init` sets one, for example."""
 
     def end(*_: object) -> None:
         raise SystemExit(15)
@@ -162,14 +162,14 @@ def test_afterwards_the_handlers_of_before_are_back_and_nothing_is_left_open_or_
 
 def test_an_event_loop_still_learns_of_its_own_signals() -> None:
     async def both() -> bool:
-        loop, told = asyncio.get_running_loop(), asyncio.Event()
-        loop.add_signal_handler(signal.SIGUSR1, told.set)
+        loop, heard = asyncio.get_running_loop(), asyncio.Event()
+        loop.add_signal_handler(signal.SIGUSR1, heard.set)
         with Interruption(15.0) as interruption:
             os.kill(os.getpid(), signal.SIGUSR1)
-            await asyncio.wait_for(told.wait(), 10)
+            await asyncio.wait_for(heard.wait(), 10)
             return interruption.noticed
 
-    # Not asyncio.run, which leaves the thread without a loop: Pulumi's tests ask for one.
+    # Not asyncio.run, which leaves the thread without a loop: Pulumi's tests need one.
     loop = asyncio.new_event_loop()
     try:
         assert loop.run_until_complete(both()) is False
@@ -188,7 +188,7 @@ def test_a_warning_is_heard_while_an_event_loop_inside_handles_signals_and_after
         with Interruption(60) as during:
             loop.run_until_complete(handled(during))
         assert during.noticed
-        # The loop has put back what was there before it came, which is nothing: the Interruption is heard at once again.
+        # The loop has restored what was there before, which is nothing: the Interruption is notified at once again.
         with Interruption(60) as after:
             loop.add_signal_handler(signal.SIGUSR2, lambda: None)
             loop.remove_signal_handler(signal.SIGUSR2)
@@ -201,7 +201,7 @@ def test_a_warning_is_heard_while_an_event_loop_inside_handles_signals_and_after
 
 
 def test_leaving_it_takes_nothing_from_an_event_loop_that_was_started_inside() -> None:
-    async def told() -> bool:
+    async def heard() -> bool:
         loop, event = asyncio.get_running_loop(), asyncio.Event()
         with Interruption(60):
             loop.add_signal_handler(signal.SIGUSR2, event.set)
@@ -210,7 +210,7 @@ def test_leaving_it_takes_nothing_from_an_event_loop_that_was_started_inside() -
 
     loop = asyncio.new_event_loop()
     try:
-        assert loop.run_until_complete(told())
+        assert loop.run_until_complete(heard())
     finally:
         loop.close()
 
@@ -232,7 +232,7 @@ def test_it_is_entered_in_the_main_thread() -> None:
 
 
 def test_it_is_entered_once() -> None:
-    with Interruption(15.0) as interruption, pytest.raises(RuntimeError, match="entered already"):
+    with Interruption(15.0) as interruption, pytest.raises(RuntimeError, match="was entered already"):
         interruption.__enter__()
 
 

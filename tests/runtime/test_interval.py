@@ -12,7 +12,7 @@ HOUR = 3600.0
 
 
 def time_per_second_of_work(interval: float, cost: float, between: float) -> float:
-    """Exact for interruptions at a constant rate, restarts apart: Daly's equation 13 in its limit of free restarts."""
+    """Return the exact value for interruptions at a constant rate, without restarts: Daly's equation 13 for free restarts."""
     if interval > 700 * between:
         return math.inf
     return between * math.expm1((interval + cost) / between) / interval
@@ -38,7 +38,7 @@ def test_where_a_checkpoint_outlives_the_machine_no_interval_helps() -> None:
     assert daly_seconds(100, 20) == 20
 
 
-def test_the_rate_begins_as_believed_and_follows_what_happens() -> None:
+def test_the_rate_starts_as_assumed_and_follows_observations() -> None:
     rate = InterruptionRate(per_hour=0.05, weight_hours=10)
 
     assert rate.seconds_between(History()) == pytest.approx(20 * HOUR)
@@ -51,7 +51,7 @@ def test_the_rate_begins_as_believed_and_follows_what_happens() -> None:
     running_seconds=st.floats(0.0, 1e8),
     cost=st.none() | st.floats(0.001, 1e5),
 )
-def test_the_limits_that_a_person_chose_hold_whatever_is_estimated(starts: int, running_seconds: float, cost: float | None) -> None:
+def test_the_users_limits_apply_to_every_estimate(starts: int, running_seconds: float, cost: float | None) -> None:
     chosen = LeastWaste(least_seconds=60, most_seconds=900).seconds(cost, History(starts, running_seconds))
 
     assert 60 <= chosen <= 900

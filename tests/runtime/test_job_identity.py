@@ -1,4 +1,4 @@
-"""Whose checkpoints these are: each job's folder is its own, and another job's are refused."""
+"""Each job has its own folder, and rejects another job's checkpoints."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def saved(storage: MemoryStorage, step: int, job: str) -> Marker:
     return Checkpointer(storage, job=job).save(step, lambda writer: writer.put("weights", b""))
 
 
-def test_the_folder_of_the_job_is_the_one_that_the_pod_is_told_and_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_jobs_folder_comes_from_the_environment_and_is_created(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CHECKPOINT_DIR", str(tmp_path / "bert" / "0"))
 
     storage = LocalFolder()
@@ -28,14 +28,14 @@ def test_the_folder_of_the_job_is_the_one_that_the_pod_is_told_and_is_made(tmp_p
     assert LocalFolder().folder == storage.folder, "a second start finds it"
 
 
-def test_a_volume_that_is_not_mounted_is_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unmounted_volume_is_not_created(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CHECKPOINT_DIR", "/not-mounted-anywhere/bert")
 
     with pytest.raises(FileNotFoundError, match="CHECKPOINT_DIR is /not-mounted-anywhere/bert, and /not-mounted-anywhere is not there"):
         LocalFolder()
 
 
-def test_without_a_folder_and_without_the_variable_a_person_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_folder_and_the_variable_the_error_has_a_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("CHECKPOINT_DIR", raising=False)
 
     with pytest.raises(ValueError, match="CHECKPOINT_DIR is not set: set it to the job's folder for checkpoints"):
@@ -70,7 +70,7 @@ def test_all_ranks_refuse_together() -> None:
 
 
 @pytest.mark.parametrize("job", ["", "nlp/bert"])
-def test_checkpoints_of_before_there_were_names_are_anybodys(job: str) -> None:
+def test_checkpoints_without_a_job_name_belong_to_any_job(job: str) -> None:
     storage = MemoryStorage()
     marker = saved(storage, 100, "")
     body = decode_record("checkpoint-1", storage.objects[marker.name])
@@ -80,7 +80,7 @@ def test_checkpoints_of_before_there_were_names_are_anybodys(job: str) -> None:
     assert Checkpointer(storage, job=job).newest_valid() == marker
 
 
-def test_a_program_that_is_told_no_name_reads_any() -> None:
+def test_a_program_without_a_job_name_reads_any_checkpoint() -> None:
     storage = MemoryStorage()
     marker = saved(storage, 100, "nlp/bert")
 

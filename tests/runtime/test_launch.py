@@ -1,4 +1,4 @@
-"""Real processes; what they say tells what reached them."""
+"""Real processes, whose output shows what reached them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 PATIENT_SECONDS = 60
 
-# Says who it is, then waits for SIGTERM and ends with 143 as a trainer does. Each line is one write, which others' cannot come into.
+# Prints its rank, then waits for SIGTERM and ends with 143 as a trainer does. Each line is one write, so that lines do not mix.
 TRAINER = """
 import os
 from flexspot_runtime import Interrupted, Interruption
@@ -23,7 +23,7 @@ from flexspot_runtime import Interrupted, Interruption
 with Interruption() as interruption:
     os.write(1, " ".join(os.environ[name] for name in ("RANK", "LOCAL_RANK", "WORLD_SIZE")).encode() + b"\\n")
     interruption.wait()
-    os.write(1, b"told\\n")
+    os.write(1, b"warned\\n")
     raise Interrupted("SIGTERM", 7)
 """
 
@@ -44,7 +44,7 @@ def test_sigterm_reaches_every_rank_and_the_code_says_interrupted() -> None:
         started.send_signal(signal.SIGTERM)
         output, _ = started.communicate(timeout=PATIENT_SECONDS)
 
-    assert (output, started.returncode) == ("told\n" * 3, 143)
+    assert (output, started.returncode) == ("warned\n" * 3, 143)
 
 
 @pytest.mark.slow
@@ -65,7 +65,7 @@ def test_when_one_rank_fails_the_others_are_stopped_and_its_code_is_the_answer()
     assert main(["--ranks", "3", "--", sys.executable, "-c", code]) == 3
 
 
-# One rank loses the other, and ends as interrupted sooner than the one that crashes has gone.
+# One rank loses the other, and ends as interrupted before the one that crashes is gone.
 LOSES_THE_OTHER = """
 import os, signal, sys, time
 crashing = sys.argv[1]
@@ -85,12 +85,12 @@ def test_a_rank_that_crashed_is_the_answer_also_when_another_ended_first_because
     assert main(["--ranks", "2", "--", sys.executable, "-c", LOSES_THE_OTHER, str(tmp_path / "crashing")]) == 3
 
 
-def test_a_rank_that_a_signal_ended_is_told_as_a_shell_does() -> None:
+def test_a_rank_ended_by_a_signal_has_a_shells_exit_code() -> None:
     assert main(["--", sys.executable, "-c", "import os; os.kill(os.getpid(), 9)"]) == 137
 
 
 def test_orphans_are_collected() -> None:
-    """A first process gets the children of processes that have ended; nobody else would."""
+    """The first process inherits the children of processes that have ended, and must collect them."""
     code = "import os, time; os.fork() or time.sleep(0.2)"
 
     assert main(["--", sys.executable, "-c", code]) == 0

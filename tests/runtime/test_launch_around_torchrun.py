@@ -1,4 +1,4 @@
-"""The launcher around another one that keeps exit codes to itself, and in a world of several machines."""
+"""The launcher around another one that hides exit codes, and in a world of several machines."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow
 PATIENT_SECONDS = 60
 TORCHRUN = Path(__file__).with_name("torchrun_double.py")
 
-# Says that it is there, then does as its rank is told: waits for SIGTERM, ends as interrupted by another machine, or crashes.
+# Reports that it runs, then follows its rank's argument: waits for SIGTERM, ends as interrupted by another machine, or crashes.
 WORKER = """
 import os, sys, time
 from flexspot_runtime import Interrupted, Interruption
@@ -29,7 +29,7 @@ with Interruption() as interruption:
         while len(os.listdir(meeting)) < 2:
             time.sleep(0.01)
     does = sys.argv[1 + int(os.environ["LOCAL_RANK"]) % (len(sys.argv) - 1)]
-    if does == "told":
+    if does == "interrupted":
         raise Interrupted("another rank", 7)
     if does == "crash":
         time.sleep(0.3)
@@ -51,7 +51,7 @@ def torchrun(*does: str, ranks: int = 2) -> list[str]:
 
 @pytest.fixture(autouse=True)
 def meeting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where workers wait for each other."""
+    """Create the folder where workers wait for each other."""
     (tmp_path / "meeting").mkdir()
     monkeypatch.setenv("MEETING", str(tmp_path / "meeting"))
 
@@ -76,12 +76,12 @@ def test_a_warning_is_143_whatever_the_launcher_below_makes_of_it() -> None:
 
 
 def test_workers_that_stop_because_another_machine_was_interrupted_are_143() -> None:
-    assert ended(launched("told"), warned=False)[1] == 143
+    assert ended(launched("interrupted"), warned=False)[1] == 143
 
 
-@pytest.mark.parametrize("does", [("crash", "lost"), ("lost", "crash"), ("crash", "told"), ("crash",)])
+@pytest.mark.parametrize("does", [("crash", "lost"), ("lost", "crash"), ("crash", "interrupted"), ("crash",)])
 def test_a_worker_that_crashed_is_a_failure_whatever_the_others_say(does: tuple[str, ...]) -> None:
-    """The others were told to stop, or lost it: that is a consequence."""
+    """The others were stopped, or lost it: that is a consequence."""
     assert ended(launched(*does), warned=False)[1] == 1
 
 
@@ -124,7 +124,7 @@ def test_one_machine_alone_meets_itself(environment: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "environment,told",
+    "environment,message",
     [
         ({"NNODES": "2"}, "NNODES is 2 and MASTER_ADDR is not set; give the address at which all reach the first machine"),
         ({"NNODES": "2", "NODE_RANK": "2", "MASTER_ADDR": "a"}, "NODE_RANK is 2 and NNODES is 2; ranks of machines go from 0"),
@@ -132,8 +132,8 @@ def test_one_machine_alone_meets_itself(environment: dict[str, str]) -> None:
         ({"NNODES": "0"}, "NODE_RANK is 0 and NNODES is 0"),
     ],
 )
-def test_a_world_that_cannot_meet_is_refused(environment: dict[str, str], told: str) -> None:
-    with pytest.raises(ValueError, match=told):
+def test_a_world_that_cannot_meet_is_refused(environment: dict[str, str], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         World.of(environment)
 
 

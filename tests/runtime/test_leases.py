@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from flexspot_runtime.worker import Delivery
 
 LONG_SECONDS = 30
-"""For a thread that is sure to come."""
+"""Limit for a thread that is certain to come."""
 
 
 class WatchedQueue(MemoryQueue):
-    """Tells when it was asked something, and leases for so short a time that extensions follow each other at once."""
+    """Signals each call, and leases for so short a time that extensions follow each other at once."""
 
     def __init__(self, lease_seconds: float = 0.003) -> None:
         super().__init__(ManualClock(), lease_seconds)
@@ -35,7 +35,7 @@ class WatchedQueue(MemoryQueue):
         self.given_back.release()
 
 
-def test_what_is_held_is_extended_again_and_again() -> None:
+def test_leases_are_extended_repeatedly() -> None:
     queue = WatchedQueue()
     queue.send(b"a")
     with LeaseKeeper(queue, Interruption(15.0, clock=queue.clock), reserve_seconds=3) as leases:
@@ -43,7 +43,7 @@ def test_what_is_held_is_extended_again_and_again() -> None:
         assert all(queue.extended.acquire(timeout=LONG_SECONDS) for _ in range(5))
 
 
-def test_an_extension_that_fails_is_told_of_and_tried_again(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_failed_extension_is_logged_and_retried(caplog: pytest.LogCaptureFixture) -> None:
     queue = WatchedQueue()
     queue.send(b"a")
     queue.refuses.add("extend")
@@ -54,7 +54,7 @@ def test_an_extension_that_fails_is_told_of_and_tried_again(caplog: pytest.LogCa
     assert "a lease could not be extended" in caplog.text
 
 
-def test_what_is_still_worked_on_goes_back_before_the_kill() -> None:
+def test_a_task_in_progress_goes_back_before_the_kill() -> None:
     queue = WatchedQueue()
     queue.send(b"a")
     interruption = Interruption(15.0, clock=queue.clock)
@@ -71,7 +71,7 @@ def test_what_is_still_worked_on_goes_back_before_the_kill() -> None:
         assert not leases.release(delivery)
 
 
-def test_what_is_held_at_the_end_goes_back() -> None:
+def test_leased_tasks_go_back_at_the_end() -> None:
     queue = WatchedQueue(lease_seconds=1000)
     queue.send(b"a")
     with LeaseKeeper(queue, Interruption(15.0, clock=queue.clock), reserve_seconds=3) as leases:

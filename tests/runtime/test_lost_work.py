@@ -1,4 +1,4 @@
-"""How much work a kill can cost at most, for any length of steps, cost of checkpoints, interval and moment."""
+"""Upper bound of the work that a kill costs, for any length of steps, cost of checkpoints, interval and moment."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from manual_clock import ManualClock
 from memory_storage import KilledError, MemoryStorage
 
-# How much longer a step may take than the one before it, which is what the next one is expected to take.
+# A step may take this much longer than the one before it, which is the estimate for the next one.
 SURPRISE = 1e-6
 
 
@@ -23,7 +23,7 @@ def nothing(_reader: CheckpointReader) -> None:
     killed_at=st.floats(0.0, 5000.0),
 )
 def test_lost_work_is_at_most_an_interval_and_a_checkpoint(interval: float, step_seconds: float, cost: float, killed_at: float) -> None:
-    """Where one step is longer than the interval, at most that step and a checkpoint."""
+    """If one step is longer than the interval, the bound is that step and a checkpoint."""
     clock = ManualClock(seconds=0.0)
     saves: list[float] = []
 

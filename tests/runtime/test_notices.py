@@ -1,4 +1,4 @@
-"""The metadata services, answered here as their documentation says."""
+"""The metadata services, simulated after their documentation."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Metadata:
-    """What the service answers by now."""
+    """The service's current answers."""
 
     preempted: str = "FALSE"
     action: str | None = None
@@ -70,7 +70,7 @@ def test_ec2_says_when_the_instance_goes() -> None:
         assert metadata.tokens == 1, "one token serves for hours"
 
 
-def test_a_token_that_expired_is_asked_for_anew() -> None:
+def test_an_expired_token_is_renewed() -> None:
     metadata = Metadata(action='{"action": "stop", "time": "2027-01-15T08:02:00Z"}')
     with served(metadata) as endpoint:
         source = Ec2Metadata(endpoint)
@@ -82,7 +82,7 @@ def test_a_token_that_expired_is_asked_for_anew() -> None:
 
 @pytest.mark.parametrize("date,left", [(1_800_000_000.0, 120.0), (1_800_000_500.0, 0.0), (0.0, 3600.0)])
 def test_a_poller_gives_the_warning_with_the_time_that_is_left(date: float, left: float) -> None:
-    """Never less than none and never more than an hour, whatever the date on the machine."""
+    """Between 0 and an hour, whatever the machine's date."""
     metadata = Metadata(action='{"action": "terminate", "time": "2027-01-15T08:02:00Z"}')
     interruption = Interruption(15.0, clock=ManualClock(date=date))
     with served(metadata) as endpoint, NoticePoller(interruption, Ec2Metadata(endpoint), every_seconds=0.01):
@@ -93,7 +93,7 @@ def test_a_poller_gives_the_warning_with_the_time_that_is_left(date: float, left
     assert interruption.notice.deadline - interruption.notice.received_at == left
 
 
-def test_a_service_that_does_not_answer_is_told_of_once_and_asked_again(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_service_that_does_not_answer_is_logged_once_and_polled_again(caplog: pytest.LogCaptureFixture) -> None:
     asked = threading.Semaphore(0)
 
     @dataclass

@@ -27,7 +27,7 @@ def status() -> RunStatus:
     )
 
 
-def test_the_file_says_how_far_the_run_is_and_what_is_at_risk(tmp_path: Path) -> None:
+def test_the_file_reports_progress_and_unsaved_work(tmp_path: Path) -> None:
     ProgressFile(LocalFolder(tmp_path)).write(status(), ManualClock())
 
     written = json.loads((tmp_path / "progress.json").read_text())
@@ -76,7 +76,7 @@ def test_a_file_that_cannot_be_written_stops_nothing(caplog: pytest.LogCaptureFi
 
 
 @pytest.mark.parametrize("content,step", [(b'{"step": 42.0}', 42), (b"{", None), (b"[]", None), (b'{"step": "x"}', None), (None, None)])
-def test_what_cannot_be_read_tells_nothing(content: bytes | None, step: int | None) -> None:
+def test_an_unreadable_file_reports_no_step(content: bytes | None, step: int | None) -> None:
     storage = MemoryStorage()
     if content is not None:
         storage.objects["progress.json"] = content

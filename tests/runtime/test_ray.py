@@ -1,6 +1,6 @@
-"""The pods of a job as one Ray cluster: they begin together, end together, and an interruption of one is a failure of none.
+"""The pods of a job as one Ray cluster: they start together, end together, and an interruption of one is no failure of any.
 
-`ray` itself is a double here, which notes what it is told: tried by hand with Ray 2.60 on 2026-11-26.
+`ray` itself is a double, which records its arguments. Tried by hand with Ray 2.60 on 2026-11-26.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.slow
 RUNTIME = Path(__file__).parents[2] / "runtime"
 PATIENT_SECONDS = 60
 SILENT_SECONDS = 5.0
-"""In the place of a minute."""
+"""Instead of a minute."""
 
 RUN = f"""import sys
 from flexspot_runtime import ray
@@ -40,7 +40,7 @@ sys.path.insert(0, sys.argv[2])
 from flexspot_runtime import Interrupted, Interruption
 
 with Interruption() as interruption:
-    os.write(1, ("begun at " + os.environ["RAY_ADDRESS"] + "\\n").encode())
+    os.write(1, ("started at " + os.environ["RAY_ADDRESS"] + "\\n").encode())
     if sys.argv[1] == "crash":
         sys.exit(3)
     if sys.argv[1] == "finish":
@@ -54,7 +54,7 @@ with Interruption() as interruption:
 
 @dataclass
 class Pods:
-    """Pods on one machine; `told` is what the double of ray has noted."""
+    """Pods on one machine. `lines` returns the calls that the double of ray has recorded."""
 
     port: int
     notes: Path
@@ -62,7 +62,7 @@ class Pods:
     processes: list[subprocess.Popen[str]] = field(default_factory=list["subprocess.Popen[str]"])
 
     def add(self, rank: int) -> None:
-        """One, or another one in its place."""
+        """Add a pod, or replace one."""
         self.processes[rank : rank + 1] = [self.start(rank)]
 
     def codes(self) -> list[int]:
@@ -71,9 +71,9 @@ class Pods:
     def wait_for_begin(self) -> None:
         output = self.processes[0].stdout
         assert output
-        assert output.readline() == f"begun at 127.0.0.1:{self.port}\n"
+        assert output.readline() == f"started at 127.0.0.1:{self.port}\n"
 
-    def told(self) -> list[str]:
+    def lines(self) -> list[str]:
         return self.notes.read_text().splitlines() if self.notes.exists() else []
 
     def wait_for_head(self) -> None:
@@ -81,10 +81,10 @@ class Pods:
 
     def wait_for_note(self, begin: str) -> None:
         end = time.monotonic() + PATIENT_SECONDS
-        while not any(each.startswith(begin) for each in self.told()):
+        while not any(each.startswith(begin) for each in self.lines()):
             assert time.monotonic() < end
             time.sleep(0.1)
-        # Of a pod that waits for the others, or for its Ray.
+        # Written by a pod that waits for the others, or for its Ray.
         time.sleep(1)
 
 
@@ -98,7 +98,7 @@ def started(tmp_path: Path) -> Iterator[Callable[..., Pods]]:
 
         def start(does: str, pods: int = 2, *, slow_join: bool = False) -> Pods:
             ray = tmp_path / "ray"
-            # As the real one, which does not join a cluster that is gone.
+            # Like the real one, which does not join a cluster that is gone.
             joins = 'case "$*" in *--address*) sleep 5; exit 1;; esac\n' if slow_join else ""
             ray.write_text(f'#!/bin/sh\necho "$NODE_RANK: $*" >> {tmp_path}/notes\n{joins}')
             ray.chmod(0o755)
@@ -123,7 +123,7 @@ def started(tmp_path: Path) -> Iterator[Callable[..., Pods]]:
 
 
 def end(pod: subprocess.Popen[str]) -> None:
-    """Kills what is left of it, the program of a pod that was lost included."""
+    """Kill the rest of a pod, including the program of a lost pod."""
     with suppress(ProcessLookupError):
         os.killpg(pod.pid, signal.SIGKILL)
 
@@ -133,10 +133,10 @@ def test_all_join_before_the_program_begins_and_end_with_it(started: Callable[..
 
     assert pods.codes() == [0, 0]
     first, other = (f"start --head --port={pods.port}", f"start --address=127.0.0.1:{pods.port}")
-    begun = [each for each in pods.told() if " start " in each]
-    assert [each.partition(": ")[2].startswith(text) for each, text in zip(begun, (first, other), strict=True)] == [True, True]
-    assert all("--num-gpus=8" in each for each in begun)
-    assert sorted(each for each in pods.told() if "stop" in each) == ["0: stop --force", "1: stop --force"]
+    starts = [each for each in pods.lines() if " start " in each]
+    assert [each.partition(": ")[2].startswith(text) for each, text in zip(starts, (first, other), strict=True)] == [True, True]
+    assert all("--num-gpus=8" in each for each in starts)
+    assert sorted(each for each in pods.lines() if "stop" in each) == ["0: stop --force", "1: stop --force"]
 
 
 def test_a_program_that_fails_is_a_failure_of_the_first_pod_alone(started: Callable[..., Pods]) -> None:
@@ -145,7 +145,7 @@ def test_a_program_that_fails_is_a_failure_of_the_first_pod_alone(started: Calla
     assert pods.codes() == [3, 143]
 
 
-FIRST = pytest.mark.nightly(held_by="test_what_befalls_one_pod_ends_the_other_with_143_and_lets_the_program_save")
+FIRST = pytest.mark.nightly(held_by="test_the_loss_of_one_pod_ends_the_other_with_143_after_the_program_saved")
 
 
 @pytest.mark.parametrize(
@@ -159,10 +159,10 @@ FIRST = pytest.mark.nightly(held_by="test_what_befalls_one_pod_ends_the_other_wi
         (signal.SIGSTOP, 1),
     ],
 )
-def test_what_befalls_one_pod_ends_the_other_with_143_and_lets_the_program_save(
+def test_the_loss_of_one_pod_ends_the_other_with_143_after_the_program_saved(
     number: signal.Signals, pod: int, started: Callable[..., Pods]
 ) -> None:
-    """A warning; a loss; and silence, as of a node that loses its power or its network: no connection ends."""
+    """A warning, a loss, and silence, as of a node that loses its power or its network: no connection ends."""
     pods = started("wait")
     pods.wait_for_begin()
 
@@ -187,7 +187,7 @@ def test_a_pod_that_is_warned_while_it_waits_for_the_others_ends_with_143(starte
 
 
 def test_a_pod_that_was_warned_ends_with_0_where_the_program_did(started: Callable[..., Pods]) -> None:
-    # Else the Job would begin it anew, and it would wait for a first pod that has done its work.
+    # Otherwise the Job would start it again, and it would wait for a first pod that has finished.
     pods = started("finish")
     pods.wait_for_begin()
 
@@ -196,7 +196,7 @@ def test_a_pod_that_was_warned_ends_with_0_where_the_program_did(started: Callab
     assert pods.codes() == [0, 0]
 
 
-def test_a_pod_that_only_waits_is_heard_of(started: Callable[..., Pods]) -> None:
+def test_a_waiting_pod_reports_that_it_is_alive(started: Callable[..., Pods]) -> None:
     pods = started("wait")
     pods.wait_for_begin()
 
@@ -207,7 +207,7 @@ def test_a_pod_that_only_waits_is_heard_of(started: Callable[..., Pods]) -> None
 
 def test_one_that_went_while_the_others_joined_is_replaced_and_the_program_begins_once(started: Callable[..., Pods]) -> None:
     pods = started("work", pods=3)
-    # Two pods of three are here, and of these one goes and comes again.
+    # Two pods of three are here, and one of these goes and comes again.
     pods.processes[2].send_signal(signal.SIGSTOP)
     pods.wait_for_note("1: start ")
     pods.processes[1].send_signal(signal.SIGTERM)
@@ -219,7 +219,7 @@ def test_one_that_went_while_the_others_joined_is_replaced_and_the_program_begin
     assert pods.codes() == [0, 0, 0]
     output = pods.processes[0].stdout
     assert output
-    assert output.read().count("begun at") == 1
+    assert output.read().count("started at") == 1
 
 
 def test_the_first_pod_that_goes_while_another_starts_its_ray_is_no_failure_of_that_one(started: Callable[..., Pods]) -> None:

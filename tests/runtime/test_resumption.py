@@ -1,4 +1,4 @@
-"""Ranks that resume: each reads its own part, once, and all come to the same answer."""
+"""Ranks that resume: each reads its own part, once, and all get the same answer."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def write(writer: CheckpointWriter) -> None:
 
 
 def resumed(folder: CountingFolder, group: Group, *, sharded: bool = True, read_ahead_bytes: int = 2 << 30) -> bytes:
-    """Loads all of a rank's part."""
+    """Load all of a rank's part."""
     checkpointer = Checkpointer(folder, group=group, sharded=sharded, read_ahead_bytes=read_ahead_bytes)
     marker = checkpointer.newest_valid()
     assert marker
@@ -119,7 +119,7 @@ def test_when_every_checkpoint_is_damaged_all_ranks_end(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("broken_rank", range(3))
 def test_when_the_storage_does_not_answer_one_rank_all_ranks_end(broken_rank: int) -> None:
-    """So far the others waited for rank 0 until their collective operation gave up."""
+    """Earlier the others waited for rank 0 until their collective operation timed out."""
     storage = MemoryStorage()
     in_ranks(3, lambda group: Checkpointer(storage, group=group, sharded=True).save(1, write))
 
@@ -133,7 +133,7 @@ def test_when_the_storage_does_not_answer_one_rank_all_ranks_end(broken_rank: in
 
 
 def test_a_rank_that_reads_for_long_lets_the_others_know(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Collective operations give up after minutes; each rank meets the others while it reads."""
+    """Collective operations time out after minutes, so each rank meets the others while it reads."""
     saved_by_all(tmp_path, ranks=2)
     monkeypatch.setattr(resumption, "MEET_SECONDS", 0.01)
     meetings = [0, 0]
@@ -143,7 +143,7 @@ def test_a_rank_that_reads_for_long_lets_the_others_know(tmp_path: Path, monkeyp
             meetings[group.rank] += 1
             return group.agree(number)
 
-        counted = Group(group.rank, 2, largest, group.told_by_first)
+        counted = Group(group.rank, 2, largest, group.text_of_rank_0)
         folder = SlowFolder(tmp_path) if group.rank else LocalFolder(tmp_path)
         return Checkpointer(folder, group=counted, sharded=True).newest_valid()
 

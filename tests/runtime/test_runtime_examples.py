@@ -1,4 +1,4 @@
-"""The examples, as a person runs them."""
+"""The examples, as a user runs them."""
 
 from __future__ import annotations
 
@@ -42,18 +42,18 @@ def test_a_training_that_is_killed_and_resumed_ends_with_the_same_weights(tmp_pa
             codes.append(process.wait(60))
 
     assert printed(example("train_numpy.py", tmp_path / "killed", STEPS)) == undisturbed
-    # By SIGTERM itself when it came while Python was still loading numpy.
+    # SIGTERM itself ends it when it comes while Python is still loading numpy.
     assert set(codes) <= {0, 143, -signal.SIGTERM, -signal.SIGKILL}
 
 
 def test_the_pods_of_a_sweep_do_all_trials_together_and_a_replacement_does_none_twice(tmp_path: Path) -> None:
-    told = [printed(example("sweep.py", tmp_path, 3, environment={"JOB_COMPLETION_INDEX": str(index)})) for index in (0, 1, 2)]
-    assert [line.split()[0] for line in told] == ["4", "8", "12"]
+    outputs = [printed(example("sweep.py", tmp_path, 3, environment={"JOB_COMPLETION_INDEX": str(index)})) for index in (0, 1, 2)]
+    assert [line.split()[0] for line in outputs] == ["4", "8", "12"]
     before = {path: path.stat().st_mtime_ns for path in (tmp_path / "sweep").rglob("*") if path.is_file()}
 
     again = printed(example("sweep.py", tmp_path, 3, environment={"JOB_COMPLETION_INDEX": "1"}))
 
-    assert again == told[-1]
+    assert again == outputs[-1]
     assert {path: path.stat().st_mtime_ns for path in (tmp_path / "sweep").rglob("*") if path.is_file()} == before
 
 
@@ -63,8 +63,8 @@ def test_a_batch_of_texts_is_scored(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         for text in ("a great and fine day", "poor service", "a chair"):
             client.send_message(QueueUrl=url, MessageBody=text)
 
-        told = printed(example("score_batch.py", url, tmp_path))
+        output = printed(example("score_batch.py", url, tmp_path))
 
-    assert told == "WorkerReport(stored=3, found_done=0, given_back=0, failed=0)"
+    assert output == "WorkerReport(stored=3, found_done=0, given_back=0, failed=0)"
     scores = [json.loads(path.read_text()) for path in (tmp_path / "results").iterdir()]
     assert {each["text"]: each["score"] for each in scores} == {"a great and fine day": 2, "poor service": -1, "a chair": 0}

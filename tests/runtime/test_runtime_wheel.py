@@ -1,4 +1,4 @@
-"""The wheel of the runtime, as the guide's Dockerfile installs it: it needs nothing but Python, and starts a program."""
+"""The wheel of the runtime, installed as in the guide's Dockerfile: it needs nothing but Python, and starts a program."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ GUIDE = CHECKOUT / "docs" / "guides" / "training.md"
 
 @pytest.fixture
 def image(tmp_path: Path) -> Installed:
-    """An environment with the wheel and nothing else."""
+    """Return an environment with only the wheel."""
     uv("build", "--quiet", "--wheel", "--out-dir", tmp_path, CHECKOUT / "runtime")
     [wheel] = tmp_path.glob("*.whl")
     uv("venv", "--quiet", "--python", sys.executable, tmp_path / "environment")

@@ -7,7 +7,7 @@ from flexspot_runtime import EverySeconds, EverySteps, LeastWaste, Timed
 from flexspot_runtime.schedule import History
 
 
-def begun(schedule: Timed) -> Timed:
+def started(schedule: Timed) -> Timed:
     schedule.begin(0, 0.0, History)
     return schedule
 
@@ -29,13 +29,13 @@ def test_a_step_that_is_saved_is_not_due_again() -> None:
 
 
 def test_an_interval_ends_with_the_last_step_that_fits() -> None:
-    schedule = begun(Timed(EverySeconds(10)))
+    schedule = started(Timed(EverySeconds(10)))
 
     assert [schedule.due(step, 3.0 * step) for step in (1, 2, 3)] == [False, False, True]
 
 
 def test_the_cost_of_checkpoints_is_learnt_and_changes_the_interval() -> None:
-    schedule = begun(Timed(LeastWaste(least_seconds=1, most_seconds=1e6, assumed_checkpoint_seconds=10)))
+    schedule = started(Timed(LeastWaste(least_seconds=1, most_seconds=1e6, assumed_checkpoint_seconds=10)))
     assumed = schedule.interval_seconds
     schedule.saved(1, 50.0, 40.0)
 
@@ -49,7 +49,7 @@ def test_the_cost_of_checkpoints_is_learnt_and_changes_the_interval() -> None:
 
 
 def test_after_a_failure_tries_come_at_doubling_distances_up_to_the_interval() -> None:
-    schedule = begun(Timed(EverySeconds(100)))
+    schedule = started(Timed(EverySeconds(100)))
     distances: list[float] = []
     now = 0.0
     for _ in range(5):
@@ -67,7 +67,7 @@ def test_after_a_failure_tries_come_at_doubling_distances_up_to_the_interval() -
     assert schedule.due(1, now + 14), "after a success it begins anew, and the next step would end after 15 s"
 
 
-def test_before_it_has_begun_nothing_is_due() -> None:
+def test_nothing_is_due_before_the_start() -> None:
     schedule = Timed()
 
     assert schedule.interval_seconds == math.inf

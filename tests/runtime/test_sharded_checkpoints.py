@@ -82,7 +82,7 @@ def test_a_rank_that_died_fails_the_checkpoint_when_the_time_is_over(tmp_path: P
 
 
 def test_after_a_warning_ranks_wait_for_each_other_no_longer_than_until_the_kill(tmp_path: Path) -> None:
-    """The deadline is asked again at every look: this warning comes while one waits."""
+    """The deadline is read again at every poll: this warning comes while a rank waits."""
     clock = ManualClock()
     group = Group(0, 2, abs, str)
     interruption = Interruption(15.0, clock=clock)
@@ -102,7 +102,7 @@ def test_after_a_warning_ranks_wait_for_each_other_no_longer_than_until_the_kill
     assert max(clock.slept) == 1, "a bucket is not asked more often than that"
 
 
-def test_a_group_of_another_size_is_told_what_to_do(tmp_path: Path) -> None:
+def test_a_group_of_another_size_gets_an_error_with_a_remedy(tmp_path: Path) -> None:
     in_ranks(2, lambda group: save(checkpointer_of(tmp_path, group), 7))
 
     *_, third = in_ranks(3, lambda group: resumed(tmp_path, group))

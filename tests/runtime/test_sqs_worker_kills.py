@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 
 AT_ONCE = 100
-"""Waiting messages: moto goes through all of them at each request."""
+"""Number of waiting messages: moto scans all of them at each request."""
 
 ATTEMPTS = 8
-"""Of each task: a task is not to be given up for the workers that were killed with it."""
+"""Attempts of each task: a task must not become a dead letter because of killed workers."""
 
 
 @pytest.fixture
@@ -46,11 +46,11 @@ def queues(client: SQSClient) -> tuple[str, str]:
 
 
 def waiting(client: SQSClient, queue: str) -> tuple[int, int]:
-    """Messages that wait, and messages that are somebody's."""
-    told = client.get_queue_attributes(
+    """Return the numbers of waiting messages and of leased messages."""
+    attributes = client.get_queue_attributes(
         QueueUrl=queue, AttributeNames=["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
     )["Attributes"]
-    return int(told["ApproximateNumberOfMessages"]), int(told["ApproximateNumberOfMessagesNotVisible"])
+    return int(attributes["ApproximateNumberOfMessages"]), int(attributes["ApproximateNumberOfMessagesNotVisible"])
 
 
 def received(client: SQSClient, queue: str) -> list[MessageTypeDef]:
@@ -109,7 +109,7 @@ def test_a_delivery_is_leased_counted_extended_given_back_and_finished(client: S
     assert waiting(client, url) == (0, 0)
 
 
-def test_what_sqs_refuses_is_an_oserror(client: SQSClient) -> None:
+def test_a_refusal_by_sqs_is_an_oserror(client: SQSClient) -> None:
     url, _ = queues(client)
 
     with pytest.raises(OSError, match="SQS: An error occurred"):

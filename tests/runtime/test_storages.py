@@ -1,4 +1,4 @@
-"""What every storage promises, on each that there is."""
+"""The guarantees of Storage, tested on every implementation."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ class PlantedError(Exception):
 
 
 def file_system_of(storage: FsspecStorage) -> object:
-    """So that a test can stand in for a cloud's client."""
+    """Return the file system, so that a test can replace a cloud's client."""
     return storage._files  # noqa: SLF001 -- as above
 
 
 def refuse_renames(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As Mountpoint for S3 does."""
+    """Refuse renames, as Mountpoint for S3 does."""
 
     def refuse(*_: object) -> None:
         raise OSError(errno.ENOSYS, "Function not implemented")
@@ -104,7 +104,7 @@ def test_a_write_that_was_given_up_makes_room(tmp_path: Path) -> None:
 
 @dataclass
 class Upload:
-    """An upload as s3fs and gcsfs have them: closing makes an object of what was sent, and so does the garbage collector."""
+    """An upload like those of s3fs and gcsfs: closing creates an object from what was sent, and so does the garbage collector."""
 
     closed: bool = False
     events: list[str] = field(default_factory=list[str])
@@ -190,8 +190,8 @@ def test_a_file_that_cannot_be_synced_is_an_error_and_goes(tmp_path: Path, monke
     assert LocalFolder(tmp_path).names("data") == []
 
 
-def test_data_and_its_folders_are_durable_before_the_marker_is_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The order that a power cut must not turn round."""
+def test_data_and_its_folders_are_durable_before_the_marker_is_created(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A power cut must not reverse this order."""
     order: list[str] = []
     synced, opened = os.fsync, Path.open
 
@@ -207,11 +207,11 @@ def test_data_and_its_folders_are_durable_before_the_marker_is_begun(tmp_path: P
     monkeypatch.setattr(Path, "open", note_open)
     marker = Checkpointer(LocalFolder(tmp_path)).save(1, lambda writer: writer.put("weights", b"x"))
 
-    begun = order.index(f"xb {marker.name}")
+    marker_opened = order.index(f"xb {marker.name}")
     data = f"data/{marker.group}/rank-00000"
     assert order[0] == f"xb {data}/weights"
-    assert set(order[1:begun]) == {f"sync {data}/weights", f"sync {data}", f"sync data/{marker.group}", "sync data", "sync ."}
-    assert set(order[begun + 1 : begun + 4]) == {f"sync {marker.name}", "sync markers", "sync ."}
+    assert set(order[1:marker_opened]) == {f"sync {data}/weights", f"sync {data}", f"sync data/{marker.group}", "sync data", "sync ."}
+    assert set(order[marker_opened + 1 : marker_opened + 4]) == {f"sync {marker.name}", "sync markers", "sync ."}
 
 
 def test_errors_of_a_clouds_client_are_oserrors(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -235,7 +235,7 @@ def test_errors_of_a_clouds_client_are_oserrors(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_folder_that_cannot_be_listed_is_an_error(tmp_path: Path) -> None:
-    """And not an empty one, which would have the program begin anew."""
+    """Otherwise it would look empty, and the program would start over."""
     (tmp_path / "markers").write_text("")
 
     with pytest.raises(NotADirectoryError):

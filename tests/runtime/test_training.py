@@ -52,7 +52,7 @@ class Program:
         )
 
     def live(self, total: int, at: dict[int, Callable[[], object]] | None = None) -> None:
-        """Trains; `at` says what happens during which steps."""
+        """Train. `at` has a function to call during each given step."""
         for step in self.run.steps(total):
             self.clock.seconds += 1
             self.trained.append(step)
@@ -63,7 +63,7 @@ class Program:
         self.interruption.notify("SIGTERM")
 
     def fill_up(self) -> None:
-        """No save succeeds from now on."""
+        """Let every save fail from now on."""
         self.storage.fails_at, self.storage.fails_for = self.storage.operations + 1, 10_000
 
     def saved_steps(self) -> list[int]:
@@ -144,7 +144,7 @@ def test_a_warning_before_the_first_step_leaves_all_to_the_next_start() -> None:
     assert (program.trained, program.saved_steps()) == ([], [])
 
 
-def test_a_checkpoint_can_be_asked_for() -> None:
+def test_a_checkpoint_can_be_requested() -> None:
     program = Program()
     program.live(12, {1: program.run.request_checkpoint})
 
@@ -164,7 +164,7 @@ def test_training_goes_on_while_checkpoints_cannot_be_written(caplog: pytest.Log
     assert program.trained == list(range(20))
     assert (program.run.status.saves, program.run.status.failed_saves) == (3, 1)
     assert program.saved_steps() == [5, 15, 20]
-    assert "could not be written: planted; training goes on" in caplog.text
+    assert "could not be written: planted; training continues" in caplog.text
 
 
 def test_a_result_that_cannot_be_saved_is_an_error() -> None:
@@ -186,7 +186,7 @@ def test_an_interrupted_run_that_cannot_save_ends_with_143_and_keeps_the_last_ch
     assert program.saved_steps() == [5]
 
 
-def test_a_checkpoint_that_may_not_be_made_in_time_is_tried_and_told_of(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_checkpoint_that_may_be_late_is_attempted_with_a_warning(caplog: pytest.LogCaptureFixture) -> None:
     program = Program()
 
     with pytest.raises(Interrupted):
@@ -196,7 +196,7 @@ def test_a_checkpoint_that_may_not_be_made_in_time_is_tried_and_told_of(caplog: 
     assert program.saved_steps() == [5, 7]
 
 
-def test_the_interval_is_estimated_anew_while_running() -> None:
+def test_the_interval_is_estimated_again_while_running() -> None:
     program = Program(schedule=Timed(LeastWaste(least_seconds=1, most_seconds=1e5, assumed_checkpoint_seconds=500)))
     program.live(20_000)
     interval = program.run.status.interval_seconds
@@ -206,7 +206,7 @@ def test_the_interval_is_estimated_anew_while_running() -> None:
     assert 250 < interval < 350, "Daly's for 2 s and one interruption in some 6 hours; for 500 s it were over 4,000"
 
 
-def test_how_much_is_done_again_is_known_from_the_progress_file() -> None:
+def test_the_progress_file_shows_how_many_steps_are_repeated() -> None:
     storage = MemoryStorage()
     program = Program(storage, progress=ProgressFile(storage, every_seconds=0))
     for step in program.run.steps(20):
@@ -218,16 +218,16 @@ def test_how_much_is_done_again_is_known_from_the_progress_file() -> None:
     again = Program(storage, progress=ProgressFile(storage))
     again.live(20)
 
-    assert again.run.status.lost_steps == 3, "told of 8 steps, saved 5"
+    assert again.run.status.lost_steps == 3, "8 steps were reported, 5 saved"
 
 
 def test_a_save_that_another_rank_could_not_make_counts_as_failed_here_too() -> None:
-    told = [0]
+    reported = [0]
 
     def largest(wanted: int) -> int:
-        """The first save succeeds in this rank and fails in the other; else both want the same."""
-        if told[0] == 0 and program.run.status.saves == 1:
-            told[0] = 1
+        """The first save succeeds in this rank and fails in the other. Otherwise both want the same."""
+        if reported[0] == 0 and program.run.status.saves == 1:
+            reported[0] = 1
             return 1
         return wanted
 

@@ -76,7 +76,7 @@ def test_a_task_that_comes_twice_has_one_result() -> None:
     assert bench.results.keys() == ["a"]
 
 
-def test_a_task_that_always_fails_ends_among_the_dead_letters_and_stops_nobody() -> None:
+def test_a_task_that_always_fails_becomes_a_dead_letter_and_blocks_no_other() -> None:
     bench = Bench((b"poison", b"b"))
 
     attempts: list[int] = []
@@ -120,7 +120,7 @@ def test_a_handler_may_give_its_task_back() -> None:
     assert bench.queue.calls == ["receive", "give back a"]
 
 
-def test_what_was_received_while_the_warning_came_goes_back() -> None:
+def test_tasks_received_during_a_warning_go_back() -> None:
     bench = Bench((b"a",))
     receive = bench.queue.receive
 

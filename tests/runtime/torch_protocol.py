@@ -1,6 +1,6 @@
-"""What torch asks of a file: the calls of torch 2.15's serialization.py and of its C++ reader and writer, without torch.
+"""The calls of torch 2.15's serialization.py and of its C++ reader and writer on a file, without torch.
 
-Judged against torch itself by `make test-torch`.
+Compared with torch itself by `make test-torch`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import BinaryIO
 
 
 def save(content: bytes, file: BinaryIO) -> None:
-    """torch.save: `_open_zipfile_writer_buffer` asks for a callable `write`, writes pieces, and flushes when it is done."""
+    """Save like torch.save: `_open_zipfile_writer_buffer` requires a callable `write`, writes pieces, and flushes at the end."""
     assert callable(getattr(file, "write", None))
     for piece in (content[: len(content) // 2], content[len(content) // 2 :]):
         assert file.write(memoryview(piece)) == len(piece)
@@ -18,7 +18,7 @@ def save(content: bytes, file: BinaryIO) -> None:
 
 
 def load(file: BinaryIO) -> bytes:
-    """torch.load: `_check_seekable`, `_is_zipfile`, then the C++ reader, which asks the end for the size and reads pieces from places."""
+    """Load like torch.load: `_check_seekable`, `_is_zipfile`, then the C++ reader, which seeks to the end for the size and reads pieces."""
     file.seek(file.tell())
     start = file.tell()
     file.read(4)

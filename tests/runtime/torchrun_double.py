@@ -1,7 +1,8 @@
-"""What torchrun of torch 2.15 does with signals and exit codes, as seen of the real one: `python torchrun_double.py RANKS COMMAND...`.
+"""A double of torchrun of torch 2.15 for signals and exit codes: `python torchrun_double.py RANKS COMMAND...`.
 
 On SIGTERM it sends SIGTERM to its workers, kills them after TORCH_ELASTIC_SHUTDOWN_TIMEOUT or 30 seconds, and ends with 1, by an exception.
-When a worker fails it stops the others likewise, and ends with 1 whatever the worker's code was. `make test-torch` asks the real one.
+When a worker fails it stops the others in the same way, and ends with 1 whatever the worker's code was. `make test-torch` compares it with
+the real one.
 """
 
 from __future__ import annotations

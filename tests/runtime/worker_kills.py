@@ -22,7 +22,7 @@ MESSAGES, KILLS = 200, 4
 
 @dataclass
 class Workers:
-    """A few at a time; a new one for each that is killed."""
+    """A few at a time, with a new one for each that is killed."""
 
     queue: str
     folder: Path
@@ -34,9 +34,9 @@ class Workers:
         return subprocess.Popen(command, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
 
     def kill_until(self, done: Callable[[], bool], kills: int, chance: random.Random) -> None:
-        """Kills so many, one after the other, while the others work; then lets two work until all is done, and stops them.
+        """Kill workers one after the other, `kills` times, while the others work. Then let two work until all is done, and stop them.
 
-        `done` is asked again and again, so it may bring more work as well.
+        `done` is called repeatedly, so it may also add work.
         """
         working = [self.start(), self.start()]
         for _ in range(kills):

@@ -1,4 +1,4 @@
-"""The lab's own certificate authority and the certificates that its parts show each other."""
+"""The lab's certificate authority and the certificates with which its parts authenticate to each other."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ PrivateKey = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
 _LIFETIME = dt.timedelta(days=3650)
 
 IDENTITIES = {
-    # The groups and users that Kubernetes' default RBAC policy knows. Kueue, Karpenter and KWOK run as administrators:
-    # what the lab tests is their behaviour, not the roles that their charts give them.
+    # The groups and users that Kubernetes' default RBAC policy knows. Kueue, Karpenter and KWOK run as administrators: the lab tests their
+    # behaviour, not the roles that their charts give them.
     "admin": ("flexspot-admin", "system:masters"),
     "apiserver-etcd-client": ("kube-apiserver", "etcd-clients"),
     "kube-controller-manager": ("system:kube-controller-manager", None),
@@ -42,28 +42,28 @@ _SERVER_ADDRESSES = ["127.0.0.1", "10.96.0.1"]
 
 @dataclass(frozen=True)
 class Certificates:
-    """PEM files in one folder: ca, server and a pair for each identity as NAME.crt and NAME.key, and service-account.key and .pub."""
+    """PEM files in one folder: NAME.crt and NAME.key for the authority, the server and each identity, and service-account.key and .pub."""
 
     folder: Path
 
     def certificate(self, name: str) -> Path:
-        """The certificate of `ca`, `server` or an identity."""
+        """Return the path of the certificate of `ca`, `server` or an identity."""
         return self.folder / f"{name}.crt"
 
     def key(self, name: str) -> Path:
-        """The private key of `ca`, `server`, `service-account` or an identity."""
+        """Return the path of the private key of `ca`, `server`, `service-account` or an identity."""
         return self.folder / f"{name}.key"
 
     @property
     def service_account_public_key(self) -> Path:
-        """What the API server verifies service account tokens with."""
+        """Path of the key with which the API server verifies service account tokens."""
         return self.folder / "service-account.pub"
 
 
 def ensure_certificates(folder: Path) -> Certificates:
-    """The lab's certificates, made when they are missing. They last ten years; an interrupted run is begun anew."""
+    """Return the lab's certificates. Create them if they are missing or if creating them was interrupted. They are valid for ten years."""
     certificates = Certificates(folder)
-    # Written last, so its presence says that all the others are there.
+    # Written last, so it exists only if all the others do.
     if not certificates.service_account_public_key.exists():
         folder.mkdir(parents=True, exist_ok=True)
         _write_all(certificates)
@@ -71,7 +71,7 @@ def ensure_certificates(folder: Path) -> Certificates:
 
 
 def _write_all(certificates: Certificates) -> None:
-    # Kueue's certificate rotation keeps our authority as it is only if the key is RSA and the certificate is for the name kueue-ca
+    # Kueue's certificate rotation keeps this authority only if the key is RSA and the certificate is for the name kueue-ca
     # (open-policy-agent/cert-controller v0.16.0, buildArtifactsFromSecret and validCACert).
     authority_key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     authority_name = _subject("flexspot-lab", None)
@@ -84,7 +84,7 @@ def _write_all(certificates: Certificates) -> None:
     for name, (user, group) in {"server": ("flexspot-lab", None), **IDENTITIES}.items():
         key = ec.generate_private_key(ec.SECP256R1())
         leaf = _builder(_subject(user, group), authority_name, key, signs=False)
-        # etcd's server shows its certificate as a client to itself, so the server's is good for both.
+        # etcd's server presents its certificate as a client to itself, so it needs both usages.
         usages = [ExtendedKeyUsageOID.CLIENT_AUTH] + [ExtendedKeyUsageOID.SERVER_AUTH] * (name == "server")
         leaf = leaf.add_extension(x509.ExtendedKeyUsage(usages), critical=False)
         if name == "server":
@@ -134,7 +134,7 @@ def _write_pair(certificates: Certificates, name: str, certificate: x509.Certifi
 
 
 def _private_pem(key: PrivateKey) -> bytes:
-    # The traditional form, PKCS #1 for RSA: the only one that Kueue's certificate rotation reads.
+    # The traditional format, PKCS #1 for RSA: the only one that Kueue's certificate rotation reads.
     return key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.TraditionalOpenSSL, serialization.NoEncryption())
 
 

@@ -1,6 +1,6 @@
-"""Talking to a Kubernetes API server: apply, read, wait for what must become true; and what Kueue and Karpenter need there first.
+"""A client of a Kubernetes API server (apply, read, wait), and the objects that Kueue and Karpenter need there first.
 
-Among the CRDs is ProvisioningRequest, as on GKE: without it an AdmissionCheck for DWS, and every queue that names it, stays inactive.
+ProvisioningRequest is among the CRDs, as on GKE: without it an AdmissionCheck for DWS, and every queue that names it, stays inactive.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 KubeObject = dict[str, Any]
-"""A Kubernetes object as the API server has it."""
+"""A Kubernetes object as the API server returns it."""
 
 POD = "v1/Pod"
 
@@ -42,25 +42,27 @@ _Seen = TypeVar("_Seen")
 
 
 class WaitTimeoutError(TimeoutError):
-    """What was waited for did not become true in time; the text says what, and what was there instead."""
+    """A condition did not become true in time. The text names it, and the objects found instead."""
 
 
 class Cluster:
-    """An API server, reached by a kubeconfig. Kinds are written `apiVersion/Kind`, such as `batch/v1/Job`."""
+    """An API server, accessed with a kubeconfig. Kinds are written `apiVersion/Kind`, such as `batch/v1/Job`."""
 
     def __init__(self, kubeconfig: Path) -> None:
         self.kubeconfig = kubeconfig
         settings = kubernetes_client.Configuration()
         kubernetes_config.load_kube_config(str(kubeconfig), client_configuration=settings)
-        # A proxy of the environment is not for loopback.
+        # The environment's proxy must not apply to loopback.
         settings.proxy = None
-        # Discovery is cached beside the kubeconfig: the default, one file per address under the temporary folder,
-        # would outlive the server and be found by the next one that has the same port.
-        # The client is not typed, and what it returns is JSON: Any, from here on.
+        # Discovery is cached next to the kubeconfig. The default, one file per address under the temporary folder, would outlive the server
+        # and be used for the next one with the same port. The client is not typed and returns JSON: Any, from here on.
         self._client: Any = DynamicClient(kubernetes_client.ApiClient(settings), cache_file=str(kubeconfig.with_name("discovery.json")))
 
     def apply(self, *objects: KubeObject, dry_run: bool = False) -> list[KubeObject]:
-        """Server-side apply, in the order given; a dry run judges and keeps nothing. Raises ApiException with the server's own words."""
+        """Apply objects server-side, in the given order.
+
+        A dry run validates and stores nothing. Raises ApiException with the server's message.
+        """
         return [
             self._resource(f"{each['apiVersion']}/{each['kind']}")
             .server_side_apply(
@@ -76,14 +78,14 @@ class Cluster:
         ]
 
     def create(self, each: KubeObject) -> KubeObject:
-        """Creates one object; needed where the name is generated or an existing object would be a mistake."""
+        """Create one object. Needed where the name is generated or an existing object would be a mistake."""
         created: KubeObject = (
             self._resource(f"{each['apiVersion']}/{each['kind']}").create(body=each, namespace=each["metadata"].get("namespace")).to_dict()
         )
         return created
 
     def get(self, kind: str, name: str, namespace: str | None = None) -> KubeObject | None:
-        """One object, None when there is none."""
+        """Return one object, or None if it does not exist."""
         try:
             found: KubeObject = self._resource(kind).get(name=name, namespace=namespace).to_dict()
         except ApiException as error:
@@ -93,7 +95,7 @@ class Cluster:
         return found
 
     def list(self, kind: str, namespace: str | None = None, labels: str = "") -> list[KubeObject]:
-        """The objects of a kind, in all namespaces unless one is given; `labels` is a selector."""
+        """Return the objects of a kind, in all namespaces unless one is given. `labels` is a selector."""
         found: list[KubeObject] = self._resource(kind).get(namespace=namespace, label_selector=labels).to_dict()["items"]
         return found
 
@@ -107,14 +109,14 @@ class Cluster:
         subresource: str | None = None,
         dry_run: bool = False,
     ) -> None:
-        """JSON merge patch of one object, or of its `subresource`, such as status; a dry run judges and keeps nothing."""
+        """Apply a JSON merge patch to one object, or to a `subresource` such as status. A dry run validates and stores nothing."""
         resource = self._resource(kind)
         changed = resource if subresource is None else resource.subresources[subresource]
         how = {"dry_run": "All"} if dry_run else {}
         changed.patch(body=change, name=name, namespace=namespace, content_type="application/merge-patch+json", **how)
 
     def delete(self, kind: str, name: str, namespace: str | None = None) -> None:
-        """Deletes one object and what it owns; no error when it does not exist."""
+        """Delete one object and its dependents. No error if it does not exist."""
         try:
             self._resource(kind).delete(name=name, namespace=namespace, body={"propagationPolicy": "Background"})
         except ApiException as error:
@@ -122,7 +124,7 @@ class Cluster:
                 raise
 
     def evict(self, pod: str, namespace: str) -> None:
-        """What a drain does to a pod: asks for its eviction, which disruption budgets may refuse (ApiException 429)."""
+        """Request a pod's eviction, as a drain does. Disruption budgets may refuse it (ApiException 429)."""
         eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": pod, "namespace": namespace}}
         self._resource(POD).eviction.create(body=eviction, name=pod, namespace=namespace)
 
@@ -136,10 +138,10 @@ class Cluster:
         labels: str = "",
         timeout_seconds: float = 90,
     ) -> _Seen:
-        """What `look` sees in the objects of `kind`, as soon as that is neither None nor False.
+        """Return the result of `look` for the objects of `kind`, as soon as it is neither None nor False.
 
-        Follows a watch, and lists anew whenever the watch or the server breaks off, so it also sees across a restart of the server.
-        Raises WaitTimeoutError, naming `what` and the objects, when `timeout_seconds` pass first.
+        Follows a watch, and lists again whenever the watch or the server breaks off, so it also works across a restart of the server.
+        Raises WaitTimeoutError, naming `what` and the objects, after `timeout_seconds`.
         """
         deadline = time.monotonic() + timeout_seconds
         current: dict[str, KubeObject] = {}
@@ -179,24 +181,24 @@ class Cluster:
 
 
 def status_of(error: ApiException) -> int:
-    """The HTTP status of a refusal."""
+    """Return the HTTP status of a refusal."""
     return int(error.status or 0)
 
 
 def condition(each: KubeObject, name: str) -> KubeObject | None:
-    """The condition `name` of an object's status if its status is "True", else None."""
+    """Return the condition `name` of an object's status if that condition is "True", else None."""
     status: KubeObject = each.get("status", {})
     conditions: list[KubeObject] = status.get("conditions") or []
     return next((found for found in conditions if found["type"] == name and found["status"] == "True"), None)
 
 
 def read_objects(*paths: Path) -> list[KubeObject]:
-    """The objects of YAML files, in order."""
+    """Return the objects of YAML files, in order."""
     return [each for path in paths for each in yaml.load_all(path.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader) if each]
 
 
 def wait_until_established(cluster: Cluster, names: Iterable[str], timeout_seconds: float = 30) -> None:
-    """Returns once the API server serves the named CustomResourceDefinitions."""
+    """Return once the API server serves the named CustomResourceDefinitions."""
     wanted = set(names)
 
     def all_established(definitions: list[KubeObject]) -> bool:
@@ -229,7 +231,7 @@ _NEVER_MANAGED = {"matchExpressions": [{"key": "kubernetes.io/metadata.name", "o
 
 
 def manifests(lab: LabContext) -> list[KubeObject]:
-    """Everything, in the order in which it is applied."""
+    """Return all objects that a lab starts with, in the order in which they are applied."""
     families = ("karpenter", "kueue", "autoscaler-apis")
     definitions = read_objects(*(file for family in families for file in lab.tools.assets(family, "crds")))
     webhooks = read_objects(*lab.tools.assets("kueue", "webhooks"))
@@ -242,18 +244,21 @@ def manifests(lab: LabContext) -> list[KubeObject]:
 
 
 def digest_of(objects: list[KubeObject]) -> str:
-    """Changes when the objects must be applied again."""
+    """Return a digest that changes when the objects must be applied again."""
     return hashlib.sha256(json.dumps(objects, sort_keys=True).encode()).hexdigest()
 
 
 def install(cluster: Cluster, objects: list[KubeObject]) -> None:
-    """Applies the objects and waits until the API server serves what they define."""
+    """Apply the objects and wait until the API server serves the kinds that they define."""
     cluster.apply(*objects)
     wait_until_established(cluster, [each["metadata"]["name"] for each in objects if each["kind"] == "CustomResourceDefinition"])
 
 
 def _webhook_secret(lab: LabContext) -> KubeObject:
-    """What Kueue's certificate rotation finds in order and therefore leaves alone: the lab's authority and server certificate."""
+    """Return the Secret with the lab's authority and server certificate.
+
+    Kueue's certificate rotation accepts it and leaves it unchanged.
+    """
     certificates = lab.certificates
     files = {
         "ca.crt": certificates.certificate("ca"),
@@ -271,18 +276,18 @@ def _client_config(lab: LabContext, path: str) -> KubeObject:
 
 
 def _with_conversion(lab: LabContext, definition: KubeObject) -> KubeObject:
-    """The definition with Kueue's conversion webhook where upstream's kustomization adds one."""
+    """Return the definition with Kueue's conversion webhook where upstream's kustomization adds one."""
     spec = definition["spec"]
     if spec["group"] == "kueue.x-k8s.io" and spec["names"]["plural"] in _CONVERTED:
         webhook = {"clientConfig": _client_config(lab, "/convert"), "conversionReviewVersions": ["v1"]}
         definition["spec"]["conversion"] = {"strategy": "Webhook", "webhook": webhook}
-    # The generated files carry an empty status, which is the server's to write.
+    # The generated files contain an empty status, which only the server may write.
     definition.pop("status", None)
     return definition
 
 
 def _on_loopback(lab: LabContext, configuration: KubeObject) -> KubeObject:
-    """The webhook configuration under its released name, reached by URL, without the integrations that are off."""
+    """Return the webhook configuration under its released name, reached by URL, without the integrations that are off."""
     configuration["metadata"] = {"name": f"kueue-{configuration['metadata']['name']}"}
     workloads = {framework.rpartition("/")[2] for framework in FRAMEWORKS}
     kept: list[KubeObject] = []

@@ -1,4 +1,4 @@
-"""Starting, repairing, looking at and stopping a lab, from nothing or from whatever is left of it."""
+"""Start, repair, inspect and stop a lab, whatever state it is in."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class StartReport:
-    """What a start did: the parts it started, those it found well, and notes for the person."""
+    """Result of a start: the parts it started, the parts that were healthy already, and notes for the user."""
 
     started: list[str]
     kept: list[str]
@@ -58,7 +58,7 @@ class Start:
         self._progress = progress
         self._report = StartReport([], [], [])
         self._started: dict[str, Running] = {}
-        self._again = f"`flexspot lab start --lab {home.name}` again (with `lab stop --delete` before it to begin from nothing)"
+        self._again = f"`flexspot lab start --lab {home.name}` again (with `lab stop --delete` before it to start from nothing)"
 
     def run(self, api_port: int | None) -> StartReport:
         """See ControlPlane.start."""
@@ -68,7 +68,7 @@ class Start:
                     self._run(api_port, reservations)
                 break
             except PortTakenError as error:
-                # Choosing again is all it takes.
+                # Choosing other ports solves this.
                 end_in_order(self._started)
                 self._started.clear()
                 self._report.started.clear()
@@ -107,16 +107,16 @@ class Start:
         return state
 
     def _set_aside(self, why: StaleStateError) -> LabState:
-        """Ends what an unreadable lab still runs and keeps its folder under another name: nothing is lost, nothing is in the way."""
+        """Stop what an unreadable lab still runs, and rename its folder, so that nothing is lost and nothing is in the way."""
         end_in_order(running_parts(self._home))
         aside = self._home.folder.with_name(f"{self._home.name}.set-aside-{time.strftime('%Y%m%dT%H%M%S')}")
         self._home.folder.rename(aside)
         self._home.folder.mkdir(mode=0o700)
-        self._report.notes.append(f"the lab could not be carried on ({why}); its folder is now {aside.name}, delete it when you like")
+        self._report.notes.append(f"the lab could not be continued ({why}); its folder was renamed to {aside.name} and can be deleted")
         return LabState()
 
     def _choose_ports(self, state: LabState, running: dict[str, Running], reservations: Reservations) -> None:
-        """Keeps each port that a running part has or that is free; chooses others for the rest."""
+        """Keep each port that is free or that a running part has. Choose others for the rest."""
         for name, owner in PORTS.items():
             port = state.ports.get(name)
             if port is not None and (owner in running or reservations.take(port)):
@@ -124,7 +124,7 @@ class Start:
             fixed = state.fixed_api_port if name == "kube-apiserver" else None
             if fixed is not None and (port == fixed or not reservations.take(fixed)):
                 raise LabError(
-                    f"port {fixed}, asked for as the API server's, is in use by {owner_of(fixed)}.",
+                    f"port {fixed}, requested for the API server, is in use by {owner_of(fixed)}.",
                     "end that program, or start with another `--api-port`.",
                     exit_code=ExitCode.BAD_USAGE,
                 )
@@ -146,7 +146,7 @@ class Start:
         self._progress.end("manifests", f"{len(objects)} objects applied")
 
     def _bring_up(self, parts: list[Part], lab: LabContext, running: dict[str, Running], prober: Prober) -> None:
-        """Starts those of `parts` that are not well, side by side, and returns once all of them are ready."""
+        """Start those of `parts` that are not healthy, concurrently. Return once all of them are ready."""
         waiting: dict[str, tuple[Part, Running, float]] = {}
         for part in parts:
             found = running.get(part.name)
@@ -161,8 +161,8 @@ class Start:
                 self._started[part.name] = process
             waiting[part.name] = (part, process, time.monotonic())
         while waiting:
-            for name, (part, process, begun) in list(waiting.items()):
-                seconds = time.monotonic() - begun
+            for name, (part, process, started_at) in list(waiting.items()):
+                seconds = time.monotonic() - started_at
                 if prober.is_ready(part, lab.ports) and process.listens_on(lab.ports[each] for each in part.ports):
                     self._progress.end(name, f"ready after {seconds:.1f} s")
                     self._report.started.append(name)
@@ -174,7 +174,7 @@ class Start:
             time.sleep(POLL_SECONDS)
 
     def _recovers(self, found: Running, part: Part, ports: dict[str, int], prober: Prober) -> bool:
-        """Whether a live part answers, given a moment: one whose neighbour was just restarted needs that."""
+        """Return whether a live part answers within some seconds. It needs them if a part that it depends on was just restarted."""
         deadline = time.monotonic() + 10
         while not (ready := prober.is_ready(part, ports)) and found.is_alive and time.monotonic() < deadline:
             time.sleep(POLL_SECONDS)
@@ -182,16 +182,21 @@ class Start:
 
 
 class PartState(StrEnum):
-    """RUNNING answers its probe; UNREADY is alive but does not; STOPPED has no process, whether it was ended, killed or never started."""
+    """State of a part's process."""
 
     RUNNING = "running"
+    """It answers its probe."""
+
     UNREADY = "unready"
+    """It is alive but does not answer."""
+
     STOPPED = "stopped"
+    """There is no process: it ended, was killed or was never started."""
 
 
 @dataclass(frozen=True)
 class PartStatus:
-    """One line of `lab status`. `uptime_seconds` and `memory_mib` are of the process; `last_lines` are there when it is not running."""
+    """One line of `lab status`."""
 
     name: str
     version: str
@@ -199,28 +204,34 @@ class PartStatus:
     address: str
     process_id: int | None = None
     uptime_seconds: float | None = None
+    """Since the process started."""
+
     memory_mib: float | None = None
+    """Resident memory of the process."""
+
     last_lines: tuple[str, ...] = ()
+    """Last lines of its log, unless it is running."""
 
 
 class LabControlPlane:
-    """One lab. Every method may be called again, from another process, after any of them was interrupted."""
+    """One lab. Every method may be called again, also from another process, after an interruption of any of them."""
 
     def __init__(self, home: LabHome) -> None:
         self.home = home
 
     def start(self, tools: Tools, progress: Progress, api_port: int | None = None) -> StartReport:
-        """Brings the lab to running, from nothing or from whatever is left of it.
+        """Start the lab, whatever state it is in.
 
-        A part that is well is left alone; one that is gone, does not answer or has other settings than now is started anew.
-        With `api_port` the API server listens there, now and later. Raises LabError when a port is taken or a part does not
-        become ready; the parts started by this call are ended then.
+        A healthy part is left alone. A part that is missing, does not answer or has other settings than now is started again. With
+        `api_port` the API server listens there, now and later.
+
+        Raises LabError when a port is taken or a part does not become ready; the parts started by this call are stopped then.
         """
         with self._locked(progress):
             return Start(self.home, tools, progress).run(api_port)
 
     def stop(self, progress: Progress, *, delete: bool = False) -> list[str]:
-        """Ends every process of the lab, and with `delete` removes its folder; returns the names of the parts that were running."""
+        """Stop every process of the lab, and with `delete` remove its folder. Return the names of the parts that were running."""
         with self._locked(progress):
             running = running_parts(self.home)
             if running:
@@ -232,19 +243,19 @@ class LabControlPlane:
         return list(running)
 
     def status(self, tools: Tools) -> list[PartStatus]:
-        """How each part is. Raises LabError when this lab was never started, or by another version."""
+        """Return the status of each part. Raises LabError when this lab was never started, or by another version."""
         lab = self._context(tools)
         running = running_parts(self.home)
         prober = Prober(lab.certificates)
         return [self._part_status(lab, part, running.get(part.name), prober) for part in all_parts(lab)]
 
     def require_running(self, tools: Tools) -> None:
-        """Raises LabError with the names of the parts that do not run."""
+        """Raise LabError with the names of the parts that do not run."""
         down = [part.name for part in self.status(tools) if part.state is not PartState.RUNNING]
         if down:
             raise LabError(
                 f"lab {self.home.name} is not running: {', '.join(down)}.",
-                f"`flexspot lab start --lab {self.home.name}` starts what is missing; what is on the cluster is still there.",
+                f"`flexspot lab start --lab {self.home.name}` starts what is missing; the cluster's objects are still there.",
             )
 
     def _part_status(self, lab: LabContext, part: Part, running: Running | None, prober: Prober) -> PartStatus:
@@ -264,18 +275,21 @@ class LabControlPlane:
         )
 
     def require_made(self) -> LabState:
-        """What this lab was started with. Raises LabError when it was never started, or by another version; needs no tools to say so."""
+        """Return the settings this lab was started with.
+
+        Raises LabError when it was never started, or by another version. Needs no tools.
+        """
         try:
             state = load_state(self.home.state)
         except StaleStateError as error:
             raise LabError(
-                f"lab {self.home.name} was made by another version of flexspot: {error}.",
-                f"`flexspot lab start --lab {self.home.name}` sets it aside and makes a new one.",
+                f"lab {self.home.name} was created by another version of flexspot: {error}.",
+                f"`flexspot lab start --lab {self.home.name}` renames its folder and creates a new one.",
             ) from error
         if state is None or set(state.ports) != set(PORTS):
             raise LabError(
                 f"there is no lab {self.home.name}: it was never started, or was deleted.",
-                f"`flexspot lab start --lab {self.home.name}` makes it.",
+                f"`flexspot lab start --lab {self.home.name}` creates it.",
             )
         return state
 
@@ -285,7 +299,7 @@ class LabControlPlane:
 
     @contextmanager
     def _locked(self, progress: Progress) -> Generator[None]:
-        """One start or stop of a lab at a time; a second one waits for the first and says so."""
+        """Allow one start or stop of a lab at a time. A second one waits for the first, and reports that."""
         self.home.root.mkdir(parents=True, exist_ok=True, mode=0o700)
         with locked(self.home.lock, progress, "lock", f"waiting for another start or stop of lab {self.home.name}") as waited:
             if waited:

@@ -1,4 +1,4 @@
-"""The Pulumi engine for a lab: the official pieces where they are, those that the lab builds where they cannot be had."""
+"""The Pulumi engine for a lab: the official parts if they are installed, otherwise those that the lab builds."""
 
 from __future__ import annotations
 
@@ -25,29 +25,32 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Engine:
-    """What to run the engine with. `root` is a folder with bin/pulumi, None for the official one on PATH; `notes` are for the person."""
+    """An engine to run."""
 
     root: Path | None
+    """Folder with bin/pulumi; None for the official engine on PATH."""
+
     environment: dict[str, str]
     notes: tuple[str, ...]
+    """Notes for the user."""
 
     def program(self, tools: Tools) -> str:
-        """The command line to run."""
+        """Return the command to run."""
         return "pulumi" if self.root is None else str(tools.binary("pulumi"))
 
     def command_line_environment(self, home: LabHome, tools: Tools) -> dict[str, str]:
-        """What the plain command line needs to run the project's program against the lab: where its state is, and a language host."""
+        """Return the variables for the plain command line to run the project's program against the lab: its state and a language host."""
         own = {"PULUMI_BACKEND_URL": state_url(home), "PULUMI_CONFIG_PASSPHRASE": "", "FLEXSPOT_LAB_KUBECONFIG": str(home.kubeconfig)}
         chosen = {name: os.environ[name] for name in ("PULUMI_BACKEND_URL",) if name in os.environ}
-        # The stand-in host knows nothing of Pulumi.yaml's virtual environment: it runs the first python on PATH.
+        # The stand-in host does not read the virtual environment from Pulumi.yaml: it runs the first python on PATH.
         own_hosts = [] if shutil.which("pulumi-language-python") else [str(tools.links / "bin"), str(Path(sys.executable).parent)]
-        # The official host runs `uv`, which is here when setting up has brought it.
+        # The official host runs `uv`, which is here if setup has installed it.
         folders = [*own_hosts, os.environ.get("PATH", ""), str(tools.links / "uv" / "bin")]
         return {**self.environment, **own, **chosen, "PATH": os.pathsep.join(folders)}
 
 
 def state_url(home: LabHome) -> str:
-    """The file backend that is kept with a lab, so that neither outlives the other."""
+    """Return the URL of the file backend inside the lab's folder, so that neither outlives the other."""
     folder = home.folder / "pulumi"
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     return f"file://{folder}"
@@ -55,7 +58,7 @@ def state_url(home: LabHome) -> str:
 
 @contextmanager
 def engine_for(kubeconfig: Path, tools: Tools) -> Generator[Engine]:
-    """An engine for programs that deploy to the lab of `kubeconfig`; stand-ins serve while the context lasts."""
+    """Yield an engine for programs that deploy to the lab of `kubeconfig`. Stand-ins serve until the block ends."""
     found = command_line()
     official = found is not None and found.fits
     environment = {"PULUMI_SKIP_UPDATE_CHECK": "true"}
@@ -68,28 +71,28 @@ def engine_for(kubeconfig: Path, tools: Tools) -> Generator[Engine]:
     missing = [] if official else [_missing(found)]
     if plugin is None:
         missing.append(f"the Kubernetes provider plugin {plugin_version('kubernetes')}")
-    # Loads the Kubernetes client, which an offline preview does without.
+    # Imports the Kubernetes client, which an offline preview does not need.
     from flexspot.lab.providers.kubernetes import KubernetesStandIn  # noqa: PLC0415
 
     with serve(KubernetesStandIn(kubeconfig)) as port:
         environment["PULUMI_DEBUG_PROVIDERS"] = f"kubernetes:{port}"
-        # Nothing is looked for on the network that is known not to be needed.
+        # All required plugins are here, so the engine need not search the network.
         environment["PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION"] = "true"
-        note = f"not on this machine: {', '.join(missing)}; the lab's own stand in, for this lab alone."
+        note = f"not on this machine: {', '.join(missing)}; the lab uses its own replacements, for this lab only."
         yield Engine(None if official else tools.links, environment, (note,))
 
 
 def own_root(tools: Callable[[], Tools]) -> Path | None:
-    """The folder of the engine that the lab builds; None where the official command line is here and fits: no `tools` are asked for."""
+    """Return the folder of the engine that the lab builds, or None if the official command line fits. `tools` is called only if needed."""
     found = command_line()
     return None if found is not None and found.fits else tools().links
 
 
 @contextmanager
 def offline_engine(tools: Callable[[], Tools]) -> Generator[Engine]:
-    """An engine for previews without any cluster or cloud: providers that echo what they are given and refuse to change anything.
+    """Yield an engine for previews without any cluster or cloud: providers echo their inputs and refuse to change anything.
 
-    `tools` are asked for where the official command line is not here or does not fit.
+    `tools` is called only if the official command line is missing or does not fit.
     """
     root = own_root(tools)
     with ExitStack() as served:
@@ -100,7 +103,7 @@ def offline_engine(tools: Callable[[], Tools]) -> Generator[Engine]:
             "PULUMI_DEBUG_PROVIDERS": ",".join(ports),
             "PULUMI_HOME": _home_without_logs(Path(served.enter_context(TemporaryDirectory()))),
         }
-        yield Engine(root, environment, ("offline: providers echo their inputs, no cluster and no cloud is asked, no state is kept.",))
+        yield Engine(root, environment, ("offline: providers echo their inputs, no cluster or cloud is contacted, no state is kept.",))
 
 
 def _home_without_logs(folder: Path) -> str:
@@ -116,7 +119,7 @@ def _home_without_logs(folder: Path) -> str:
 
 
 def _missing(found: CommandLine | None) -> str:
-    """What of the command line is not here: all of it, or one of a version that programs of the SDK run under."""
+    """Return the missing part of the command line: all of it, or a version that fits the SDK."""
     if found is None:
         return "the pulumi command line"
     return f"a pulumi command line of version {sdk_version()} ({found.path} is {found.version})"

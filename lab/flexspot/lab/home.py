@@ -1,4 +1,4 @@
-"""Where one lab keeps its files, and what it remembers between runs."""
+"""Files of a lab, and its state between runs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LabHome:
-    """The folder of one lab, `.lab/NAME`, and the places in it. Holds private keys, so only its owner may read it."""
+    """The folder of one lab, `.lab/NAME`, and the paths in it. It contains private keys, so only its owner may read it."""
 
     root: Path
     name: str
@@ -32,53 +32,53 @@ class LabHome:
 
     @property
     def folder(self) -> Path:
-        """Everything of this lab."""
+        """All files of this lab."""
         return self.root / self.name
 
     @property
     def lock(self) -> Path:
-        """Held while a lab is started or stopped. Beside the folder, so that it outlives a deleted lab."""
+        """Lock during a start or stop of the lab. Next to the folder, so that it outlives a deleted lab."""
         return self.root / f"{self.name}.lock"
 
     @property
     def state(self) -> Path:
-        """What must be the same after a restart; see flexspot.lab.home."""
+        """File with the LabState, which survives a restart."""
         return self.folder / "state.json"
 
     @property
     def kubeconfig(self) -> Path:
-        """The administrator's way in."""
+        """The administrator's kubeconfig."""
         return self.folder / "kubeconfig"
 
     @property
     def certificates(self) -> Path:
-        """The lab's own authority and what it signed."""
+        """The lab's certificate authority and the certificates that it signed."""
         return self.folder / "certificates"
 
     def settings(self, part: str) -> Path:
-        """The folder for the files that a part reads."""
+        """Return the folder of the files that a part reads."""
         return self.folder / "settings" / part
 
     def data(self, part: str) -> Path:
-        """The folder that a part writes to."""
+        """Return the folder that a part writes to."""
         return self.folder / "data" / part
 
     def log(self, part: str) -> Path:
-        """What a part printed since it was last started; `.1` beside it is the run before."""
+        """Return the file with a part's output since its last start; that of the run before has the suffix `.1`."""
         return self.folder / "logs" / f"{part}.log"
 
 
 def lab_names(root: Path) -> list[str]:
-    """The names of the labs that have a folder under `root`."""
+    """Return the names of the labs that have a folder under `root`."""
     return sorted(folder.name for folder in root.glob("*") if (folder / "state.json").is_file())
 
 
 VERSION = 1
-"""The version of the folder's layout. Raise it when a lab of the older layout cannot be carried on."""
+"""Version of the folder's layout. Raise it when a lab with the older layout cannot be continued."""
 
 
 class LabState(BaseModel):
-    """Content of state.json. `installed` is the digest of the manifests that were last applied to the API server."""
+    """Content of state.json."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -86,20 +86,21 @@ class LabState(BaseModel):
     ports: dict[str, int] = {}
     fixed_api_port: int | None = None
     installed: str = ""
+    """Digest of the manifests that were last applied to the API server."""
 
     def save(self, path: Path) -> None:
-        """Writes the state whole or not at all."""
+        """Write the state atomically."""
         aside = path.with_suffix(".tmp")
         aside.write_text(self.model_dump_json(indent=2) + "\n", encoding="utf-8")
         aside.replace(path)
 
 
 class StaleStateError(Exception):
-    """The folder was written by another version, or its state cannot be read; the text says which."""
+    """The folder was written by another version, or its state cannot be read. The text states which."""
 
 
 def load_state(path: Path) -> LabState | None:
-    """The state at `path`, None when there is none. Raises StaleStateError when this version cannot carry it on."""
+    """Return the state at `path`, or None if there is none. Raises StaleStateError when this version cannot continue it."""
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:

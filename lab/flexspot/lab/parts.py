@@ -1,4 +1,4 @@
-"""The programs of a lab: how each is started, before anything is; and kubeconfig files, by which its API server is reached."""
+"""The programs of a lab, described before any is started, and kubeconfig files for its API server."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LabContext:
-    """What parts are made from."""
+    """Inputs for the parts of a lab."""
 
     home: LabHome
     certificates: Certificates
@@ -35,35 +35,38 @@ class LabContext:
 
     @property
     def api_url(self) -> str:
-        """The API server's address."""
+        """Address of the API server."""
         return f"https://127.0.0.1:{self.ports['kube-apiserver']}"
 
 
 @dataclass(frozen=True)
 class Part:
-    """One program of the lab.
-
-    `ports` are names of LabContext.ports that it listens on, the first being the one that is shown. `files` are written before it
-    starts. `probe` is the address that answers 200 once it is ready. `version` is that of the module it was built from.
-    """
+    """One program of the lab."""
 
     name: str
     version: str
+    """Version of the module it was built from."""
+
     command: list[str]
     ports: tuple[str, ...]
+    """Names of LabContext.ports that it listens on. `lab status` shows the first."""
+
     probe: str
+    """URL that answers 200 once the part is ready."""
+
     environment: dict[str, str] = field(default_factory=dict)
     files: dict[Path, str] = field(default_factory=dict)
+    """Contents of files to write before it starts."""
 
     @property
     def digest(self) -> str:
-        """Changes when the program must be restarted to follow its settings."""
+        """A digest that changes when the program must be restarted to apply its settings."""
         content = [self.version, self.command, self.environment, {str(path): text for path, text in self.files.items()}]
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def kubeconfig(lab: LabContext, identity: str) -> str:
-    """A kubeconfig for one of flexspot.lab.certificates.IDENTITIES, whole in itself so that it can be copied elsewhere."""
+    """Return a kubeconfig for one of flexspot.lab.certificates.IDENTITIES. It is self-contained, so that it can be copied elsewhere."""
     context = f"flexspot-{lab.home.name}"
     certificates = lab.certificates
 
@@ -87,7 +90,7 @@ def kubeconfig(lab: LabContext, identity: str) -> str:
 
 
 def etcd(lab: LabContext) -> Part:
-    """A single member with TLS on both ports. Without fsync: a lab's state survives a killed process, not a power cut."""
+    """Return a single member with TLS on both ports. Without fsync: a lab's state survives a killed process, not a power cut."""
     certificates = lab.certificates
     client = f"https://127.0.0.1:{lab.ports['etcd']}"
     peer = f"https://127.0.0.1:{lab.ports['etcd-peer']}"
@@ -120,14 +123,14 @@ def etcd(lab: LabContext) -> Part:
 
 
 def kube_apiserver(lab: LabContext) -> Part:
-    """The API server, on loopback alone."""
+    """Return the API server, on loopback only."""
     certificates = lab.certificates
     return Part(
         name="kube-apiserver",
         version=family_named("kubernetes").version,
         ports=("kube-apiserver",),
         probe=f"{lab.api_url}/readyz",
-        # A lab's heap is small: collected less often, the API server takes a sixth less CPU, for some more memory.
+        # A lab's heap is small. With fewer collections the API server needs a sixth less CPU, for some more memory.
         environment={"GOGC": "400"},
         command=[
             str(lab.tools.binary("kube-apiserver")),
@@ -140,7 +143,7 @@ def kube_apiserver(lab: LabContext) -> Part:
             f"--tls-cert-file={certificates.certificate('server')}",
             f"--tls-private-key-file={certificates.key('server')}",
             f"--client-ca-file={certificates.certificate('ca')}",
-            # Nobody holds a certificate of this name; without the setting, the other parts complain once a minute.
+            # There is no certificate with this name. Without the setting, the other parts log a warning every minute.
             f"--requestheader-client-ca-file={certificates.certificate('ca')}",
             "--requestheader-allowed-names=front-proxy-client",
             "--requestheader-username-headers=X-Remote-User",
@@ -160,7 +163,7 @@ def kube_apiserver(lab: LabContext) -> Part:
 
 
 def kube_controller_manager(lab: LabContext) -> Part:
-    """The controller manager."""
+    """Return the controller manager."""
     return _alone(
         lab,
         "kube-controller-manager",
@@ -173,12 +176,12 @@ def kube_controller_manager(lab: LabContext) -> Part:
 
 
 def kube_scheduler(lab: LabContext) -> Part:
-    """The scheduler."""
+    """Return the scheduler."""
     return _alone(lab, "kube-scheduler")
 
 
 def _alone(lab: LabContext, name: str, *flags: str) -> Part:
-    """A program of Kubernetes against the API server, alone and therefore without leader election."""
+    """Return a Kubernetes program that connects to the API server. There is one instance, so no leader election."""
     own_kubeconfig = lab.home.settings(name) / "kubeconfig"
     return Part(
         name=name,
@@ -206,30 +209,30 @@ WEBHOOK_SECRET = "kueue-webhook-server-cert"  # noqa: S105 -- the name of a Secr
 
 
 def lab_configuration(lab: LabContext) -> dict[str, Any]:
-    """What a cloud's Kueue is configured by, with the lab's addresses and certificates; what it decides by is the same.
+    """Return the configuration that Kueue has in a cloud, with the lab's addresses and certificates. Its decisions are the same.
 
-    Its internal certificate management stays on, over a Secret that already holds the lab's authority (see flexspot.lab.cluster):
-    without it, Kueue 0.19 wants a metrics certificate under /etc, which would need root.
+    Its internal certificate management stays on, with a Secret that already contains the lab's authority (see flexspot.lab.cluster).
+    Without it, Kueue 0.19 needs a metrics certificate under /etc, which would require root.
     """
     released = kueue_configuration(ONE_BOOT)
     return released | {
         "health": {"healthProbeBindAddress": f"127.0.0.1:{lab.ports['kueue-health']}"},
         "metrics": released["metrics"] | {"bindAddress": f"127.0.0.1:{lab.ports['kueue-metrics']}"},
         "webhook": {"host": "127.0.0.1", "port": lab.ports["kueue-webhook"], "certDir": str(_certificates(lab))},
-        # One process, which a restart follows at once.
+        # There is one process, and it is restarted at once.
         "leaderElection": {"leaderElect": False},
         "internalCertManagement": {
             "enable": True,
             "webhookServiceName": "kueue-webhook-service",
             "webhookSecretName": WEBHOOK_SECRET,
         },
-        # The visibility API is served through a Service, which has no way to a process on loopback.
+        # The visibility API is served through a Service, which cannot reach a process on loopback.
         "featureGates": {"VisibilityOnDemand": False},
     }
 
 
 def kueue(lab: LabContext) -> Part:
-    """Kueue outside a cluster."""
+    """Return Kueue, running outside a cluster."""
     settings, certificates = lab.home.settings("kueue"), _certificates(lab)
     own_kubeconfig = settings / "kubeconfig"
     return Part(
@@ -260,16 +263,16 @@ def _certificates(lab: LabContext) -> Path:
 
 _OWN_STAGES = Path(__file__).parent / "stages"
 
-# Karpenter marks the nodes that it makes for KWOK with this label.
+# Karpenter sets this label on the nodes that it creates for KWOK.
 _FAKE_NODES = "kwok.x-k8s.io/node=fake"
 
 
 def kwok(lab: LabContext) -> Part:
-    """KWOK over the fake nodes.
+    """Return KWOK, which manages the fake nodes.
 
-    A Job's pod runs as long as its annotation `pod-complete.stage.kwok.x-k8s.io/delay` says (a Go duration, with
-    `.../jitter-delay` as the upper bound of a random choice; set both alike), 1 to 6 s without it. How a deleted pod ends
-    is in flexspot/lab/stages.
+    A Job's pod runs for its annotation `pod-complete.stage.kwok.x-k8s.io/delay`, a Go duration, by default 1 to 6 s. The annotation
+    `.../jitter-delay` is the upper bound of a random choice; set both to the same value. The end of a deleted pod is configured in
+    flexspot/lab/stages.
     """
     settings = lab.home.settings("kwok")
     own_kubeconfig = settings / "kubeconfig"
@@ -287,23 +290,23 @@ def kwok(lab: LabContext) -> Part:
             f"--manage-nodes-with-label-selector={_FAKE_NODES}",
             f"--server-address=127.0.0.1:{lab.ports['kwok']}",
             "--node-ip=127.0.0.1",
-            # KWOK takes a new identity at each start and waits for the leases of the one before to run out.
+            # KWOK takes a new identity at each start, and waits for the leases of its previous one to expire.
             "--node-lease-duration-seconds=15",
         ],
     )
 
 
 REGION = "us-east-1"
-"""The region whose zones and prices the lab has."""
+"""The region of the lab's zones and prices."""
 
 _HYPERVISOR = "karpenter.k8s.aws/instance-hypervisor"
 
-# What an EKS node's root volume gives pods in the shipped node classes; the lab has no disks.
+# Size of the root volume in the shipped EKS node classes. The lab has no disks.
 _EPHEMERAL_STORAGE = "100Gi"
 
 
 def instance_types_json() -> str:
-    """The content of INSTANCE_TYPES_FILE_PATH: every machine of the catalog that has a price in the lab's region."""
+    """Return the content of INSTANCE_TYPES_FILE_PATH: every machine of the catalog that has a price in the lab's region."""
     types = [_instance_type(machine) for machine in machines_of(Vendor.AWS).values()]
     return json.dumps([each for each in types if each["offerings"]], indent=2)
 
@@ -313,7 +316,7 @@ def _instance_type(machine: Machine) -> dict[str, Any]:
     if machine.gpu is not None:
         resources[machine.gpu.accelerator.resource] = str(machine.gpu.count)
     if machine.efa_interfaces:
-        # As Karpenter's own provider counts them, of the node class's interfaces: pkg/providers/instancetype/types.go of v1.14.1, efas.
+        # Counted like Karpenter's own provider, from the node class's interfaces: pkg/providers/instancetype/types.go of v1.14.1, efas.
         resources[EFA_RESOURCE] = str(machine.efa_interfaces)
     return {
         "name": machine.name,
@@ -325,12 +328,15 @@ def _instance_type(machine: Machine) -> dict[str, Any]:
 
 
 def _hypervisor(machine: str) -> str:
-    """EC2's word, as Karpenter's own provider takes it over: none for bare metal; the catalog has no family from before Nitro."""
+    """Return EC2's hypervisor, as Karpenter's own provider reports it: empty for bare metal.
+
+    The catalog has no family from before Nitro.
+    """
     return "" if machine.partition(".")[2].startswith("metal") else "nitro"
 
 
 def _offerings(machine: Machine) -> list[dict[str, Any]]:
-    # Labels stand with each offering because that is the one place from which the KWOK provider learns labels of its own.
+    # Each offering has the labels, because the KWOK provider reads custom labels only from there.
     labels = karpenter_aws_labels(machine) | {_HYPERVISOR: _hypervisor(machine.name)}
     prices = prices_of(Vendor.AWS)
     return [
@@ -349,7 +355,7 @@ def _offerings(machine: Machine) -> list[dict[str, Any]]:
 
 
 def karpenter(lab: LabContext) -> Part:
-    """Karpenter, whose nodes are fake but whose decisions are not."""
+    """Return Karpenter, whose nodes are fake but whose decisions are not."""
     settings = lab.home.settings("karpenter")
     return Part(
         name="karpenter",
@@ -382,19 +388,19 @@ PORTS = {
     "karpenter-health": "karpenter",
     "karpenter-metrics": "karpenter",
 }
-"""The name of every port that a lab listens on, and the part that does."""
+"""Every port name of a lab, with the part that listens on it."""
 
 
 def store_and_server(lab: LabContext) -> list[Part]:
-    """What must be ready, in this order, before anything else can start."""
+    """Return the parts that must be ready, in this order, before anything else can start."""
     return [etcd(lab), kube_apiserver(lab)]
 
 
 def controllers(lab: LabContext) -> list[Part]:
-    """What works against the API server; these start side by side."""
+    """Return the parts that use the API server. They start concurrently."""
     return [kube_controller_manager(lab), kube_scheduler(lab), kwok(lab), kueue(lab), karpenter(lab)]
 
 
 def all_parts(lab: LabContext) -> list[Part]:
-    """Every part, in the order of starting."""
+    """Return every part, in the order of starting."""
     return [*store_and_server(lab), *controllers(lab)]

@@ -1,4 +1,4 @@
-"""Free ports on loopback, kept from every other lab of this user until the programs that they are for listen there."""
+"""Free ports on loopback, reserved for this lab until its programs listen there."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from filelock import FileLock, Timeout
 
 HOST = "127.0.0.1"
 
-# Below the range from which operating systems take the local ports of outgoing connections (32768 on Linux, 49152 on macOS),
-# so that a port that is free now is not taken by somebody's connection before its server starts.
+# Below the range from which operating systems take the local ports of outgoing connections (32768 on Linux, 49152 on macOS). So a free port
+# is not taken by another program's connection before the server starts.
 _RANGE = range(21000, 32000)
 
 
 class Reservations(ExitStack):
-    """Ports that this process gives out, each to nobody else while the reservations are open.
+    """Ports reserved by this process, unavailable to other labs while the reservations are open.
 
-    Programs listen many seconds after their ports were chosen; without this two labs that start side by side would choose the same one
-    now and then, and the second would take the first's program for its own. Labs of other users, and programs that are no lab, reserve
-    nothing: what they are quicker to take is found when a part ends for it. So it is where the user's cache cannot be written to.
+    Programs listen many seconds after their ports were chosen. Without reservations, two labs starting at once would now and then choose
+    the same port, and the second would use the first's program. Labs of other users, and other programs, reserve nothing: if they take a
+    port first, a part ends and that is detected. The same applies where the user's cache is not writable.
     """
 
     def __init__(self) -> None:
@@ -30,7 +30,7 @@ class Reservations(ExitStack):
         self._given: set[int] = set()
 
     def take(self, port: int) -> bool:
-        """Reserves a port; False when somebody listens there or has reserved it."""
+        """Reserve a port. Return False if another program listens there or has reserved it."""
         if port in self._given:
             return False
         with ExitStack() as held:
@@ -41,7 +41,7 @@ class Reservations(ExitStack):
         return True
 
     def choose(self) -> int:
-        """Reserves a free port, a random one. Raises OSError when there is none."""
+        """Reserve a random free port. Raises OSError if there is none."""
         for port in random.sample(_RANGE, len(_RANGE)):
             if self.take(port):
                 return port
@@ -49,7 +49,7 @@ class Reservations(ExitStack):
 
 
 def _announce(port: int, held: ExitStack) -> bool:
-    """Tells other labs of a port until `held` is closed; False when one of them has it. A cache that cannot be written to tells nobody."""
+    """Announce a port to other labs until `held` is closed. Return False if one of them has it, True also if the cache is not writable."""
     folder = platformdirs.user_cache_path("flexspot") / "ports"
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -62,7 +62,7 @@ def _announce(port: int, held: ExitStack) -> bool:
 
 
 def is_free(port: int) -> bool:
-    """Whether a server could listen on `port` of loopback now."""
+    """Return whether a server could listen on `port` of loopback now."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -73,7 +73,7 @@ def is_free(port: int) -> bool:
 
 
 def owner_of(port: int) -> str:
-    """The process that listens on `port`, for an error message, as far as the operating system says."""
+    """Return the name of the process that listens on `port`, for an error message, as far as the operating system reports it."""
     try:
         connections = psutil.net_connections(kind="tcp")
     except psutil.AccessDenied:

@@ -1,7 +1,7 @@
-"""Starting, finding and ending the lab's programs, and asking each whether it is ready.
+"""Start, find and stop the lab's programs, and probe their readiness.
 
-A program carries the lab's folder and its own name in its environment, and is found by them. So there is no list of process
-numbers that could be lost, be out of date or name somebody else's process.
+A program has the lab's folder and its own name in its environment, and is found by them. So no list of process IDs can be lost, become
+outdated or name an unrelated process.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _TIMEOUT_SECONDS = 5.0
 
 
 class Prober:
-    """Sends readiness probes, with the lab's own certificates; usable by several threads."""
+    """Sends readiness probes, with the lab's own certificates. Usable by several threads."""
 
     def __init__(self, certificates: Certificates) -> None:
         self._http = urllib3.PoolManager(
@@ -43,7 +43,7 @@ class Prober:
         )
 
     def is_ready(self, part: Part, ports: dict[str, int]) -> bool:
-        """Whether `part` listens on all its ports and its probe answers 200 now."""
+        """Return whether `part` listens on all its ports and its probe answers 200 now."""
         return all(_accepts(ports[name]) for name in part.ports) and self._answers(part.probe)
 
     def _answers(self, url: str) -> bool:
@@ -54,7 +54,7 @@ class Prober:
 
 
 def _accepts(port: int) -> bool:
-    # Readiness says nothing of the other ports: Kueue answers its probe before its metrics can be read.
+    # Readiness does not cover the other ports: Kueue answers its probe before its metrics can be read.
     try:
         socket.create_connection((HOST, port), _TIMEOUT_SECONDS).close()
     except OSError:
@@ -63,33 +63,33 @@ def _accepts(port: int) -> bool:
 
 
 READY_SECONDS = 120.0
-"""How long a part may take until it answers."""
+"""Seconds a part may take until it answers."""
 
 POLL_SECONDS = 0.1
 
 PORT_ATTEMPTS = 3
-"""How often ports are chosen before a person is asked: between choosing one and listening on it another program can be quicker."""
+"""Number of times ports are chosen before giving up: another program may take a port between choosing it and listening on it."""
 
 
 class PortTakenError(Exception):
     """A part found its port in use."""
 
     def again_and_again(self) -> LabError:
-        """The error to raise after the last attempt."""
+        """Return the error to raise after the last attempt."""
         return LabError(f"{self}, {PORT_ATTEMPTS} times in a row.", "free some ports on loopback and start again.")
 
 
 def why_it_ended(home: LabHome, part: Part, remedy: str) -> PortTakenError | LabError:
-    """The error for a part that ended while it was starting; `remedy` is what to do after its log was read."""
+    """Return the error for a part that ended while it was starting. `remedy`: what to do after reading its log."""
     lines = log_tail(home, part.name)
     if any("address already in use" in line for line in lines):
         return PortTakenError(f"{part.name} found its port taken by another program")
-    told = f"{part.name} ended while it was starting. Its last lines:"
-    return LabError(told, f"read {home.log(part.name)}, then {remedy}.", evidence=lines)
+    message = f"{part.name} ended while it was starting. Its last lines:"
+    return LabError(message, f"read {home.log(part.name)}, then {remedy}.", evidence=lines)
 
 
 def never_ready(home: LabHome, part: Part) -> LabError:
-    """The error for a part that lives and does not answer."""
+    """Return the error for a part that is alive and does not answer."""
     return LabError(
         f"{part.name} was not ready within {READY_SECONDS:.0f} s ({part.probe}). Its last lines:",
         f"read {home.log(part.name)}; on a busy machine, start again.",
@@ -101,17 +101,17 @@ _HOME = "FLEXSPOT_LAB_HOME"
 _PART = "FLEXSPOT_LAB_PART"
 _DIGEST = "FLEXSPOT_LAB_DIGEST"
 
-# Nothing else of the user's environment reaches a part: a proxy, a KUBECONFIG or a GODEBUG would change what it does.
+# Parts inherit nothing else from the user's environment: a proxy, a KUBECONFIG or a GODEBUG would change their behaviour.
 _INHERITED = ("PATH", "HOME", "TMPDIR")
 
 
 GRACE_SECONDS = 15.0
-"""How long a part may take to end by itself before it is killed."""
+"""Seconds a part may take to end by itself before it is killed."""
 
 
 @dataclass(frozen=True)
 class Running:
-    """A live program of a lab; `digest` is that of the Part it was started from."""
+    """A live program of a lab. `digest` is that of the Part it was started from."""
 
     part: str
     digest: str
@@ -119,14 +119,14 @@ class Running:
 
     @property
     def is_alive(self) -> bool:
-        """False once it has ended, even while nobody has collected its exit status."""
+        """False once it has ended, even while no process has collected its exit status."""
         try:
             return self.process.is_running() and self.process.status() != psutil.STATUS_ZOMBIE
         except psutil.NoSuchProcess:
             return False
 
     def listens_on(self, ports: Iterable[int]) -> bool:
-        """Whether it is this program that listens on all of `ports`, and nobody else."""
+        """Return whether this program, and no other, listens on all of `ports`."""
         try:
             found = self.process.net_connections(kind="tcp")
         except psutil.NoSuchProcess:
@@ -135,7 +135,7 @@ class Running:
 
 
 def running_parts(home: LabHome) -> dict[str, Running]:
-    """The live programs of a lab, by part."""
+    """Return the live programs of a lab, by part."""
     found: dict[str, Running] = {}
     for process in psutil.process_iter(["environ"]):
         # None for a process of another user.
@@ -148,9 +148,9 @@ def running_parts(home: LabHome) -> dict[str, Running]:
 
 
 def spawn(home: LabHome, part: Part) -> Running:
-    """Starts a part in a session of its own, so that it outlives this process and a Ctrl-C at the terminal does not reach it.
+    """Start a part in a separate session, so that it outlives this process and is not reached by Ctrl-C at the terminal.
 
-    What it prints goes to its log; the log of the run before is kept beside it.
+    Its output goes to its log; the log of the run before is kept next to it.
     """
     for path, text in part.files.items():
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -174,13 +174,13 @@ def spawn(home: LabHome, part: Part) -> Running:
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
-    # The part is meant to outlive this object; without this, Popen warns that it is still running.
+    # The part should outlive this object; without this, Popen warns that it is still running.
     process.returncode = 0
     return Running(part.name, part.digest, psutil.Process(process.pid))
 
 
 def end(running: Iterable[Running], grace_seconds: float) -> None:
-    """Asks programs to end and kills those that have not after `grace_seconds`; returns when none is left."""
+    """Terminate programs, and kill those that have not ended after `grace_seconds`. Return when none is left."""
     processes = [each.process for each in running]
     for process in processes:
         with suppress(psutil.NoSuchProcess):
@@ -193,13 +193,13 @@ def end(running: Iterable[Running], grace_seconds: float) -> None:
 
 
 def end_in_order(running: dict[str, Running]) -> None:
-    """Ends controllers first, then the API server, then its store, so that none fails for want of another."""
+    """Stop controllers first, then the API server, then its store, so that none fails because another is missing."""
     for names in (set(running) - {"etcd", "kube-apiserver"}, {"kube-apiserver"}, {"etcd"}):
         end([running[name] for name in names if name in running], GRACE_SECONDS)
 
 
 def log_tail(home: LabHome, part: str, lines: int = 12) -> tuple[str, ...]:
-    """The last lines that a part printed, oldest first."""
+    """Return the last lines that a part printed, oldest first."""
     try:
         with home.log(part).open("rb") as log:
             log.seek(0, os.SEEK_END)

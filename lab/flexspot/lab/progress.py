@@ -1,4 +1,4 @@
-"""What long work of the lab tells: what it is doing, why it cannot go on; and Ctrl-C, held back while something must not be half-done."""
+"""Progress and errors of long operations of the lab, and critical sections that delay Ctrl-C."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ class LabError(ExplainedError):
 
 
 class Progress(Protocol):
-    """Told of each step by name. A step begins once, may advance, and ends once; steps may overlap."""
+    """Receives the progress of each step by name. A step begins once, may advance, and ends once; steps may overlap."""
 
     def begin(self, step: str, doing: str) -> None:
-        """`step` starts; `doing` says what, in a few words."""
+        """Begin `step`; `doing` describes it in a few words."""
 
     def advance(self, step: str, doing: str, done: int, total: int) -> None:
-        """`done` of `total` units of `step` are finished; a total of 0 is one that is not known yet."""
+        """Report that `done` of `total` units of `step` are finished; a total of 0 is not known yet."""
 
     def end(self, step: str, outcome: str) -> None:
-        """`step` is over; `outcome` says how, in a few words."""
+        """End `step`; `outcome` describes the result in a few words."""
 
 
 class Silence:
-    """Progress that nobody watches."""
+    """Progress that is ignored."""
 
     def begin(self, step: str, doing: str) -> None:
         """See Progress."""
@@ -51,7 +51,7 @@ class Silence:
 
 @contextmanager
 def locked(path: Path, progress: Progress, step: str, doing: str) -> Generator[bool]:
-    """Hold a lock that other processes take too; yields whether `step` had to begin, which waits for them."""
+    """Hold a lock that other processes take, too. If it must wait, `step` begins. Yield whether it had to wait."""
     lock = FileLock(path)
     waited = False
     try:
@@ -68,12 +68,12 @@ def locked(path: Path, progress: Progress, step: str, doing: str) -> Generator[b
 
 @contextmanager
 def interrupts_wait() -> Generator[None]:
-    """Holds back Ctrl-C and a request to end until the block is done; then the one that came takes its effect.
+    """Delay SIGINT and SIGTERM until the block is done. Then the first one that came takes effect.
 
-    A handler that raises between a program's start and the note of it would leave a program that nobody ends.
+    A handler that raises between a program's start and the record of it would leave a running program that is never stopped.
     """
     if threading.current_thread() is not threading.main_thread():
-        # Signals are handled in the main thread alone, so none can cut in here.
+        # Only the main thread handles signals, so none can interrupt here.
         yield
         return
     came: list[int] = []

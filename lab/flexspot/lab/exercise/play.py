@@ -35,12 +35,12 @@ _RELEASES = 4
 
 
 def platform_objects() -> list[KubeObject]:
-    """The NodePool, queues, namespaces and priorities of platform.yaml, in the order in which they are applied."""
+    """Return the NodePool, queues, namespaces and priorities of platform.yaml, in the order in which they are applied."""
     return read_objects(_FOLDER / "platform.yaml")
 
 
 def gpu_job(name: str, team: str, priority: str, *, queue: str | None = None, run_time: str = UNTIL_RELEASED) -> KubeObject:
-    """A one-GPU Job in `queue` of the namespace `team`, by default the exercise's own, `TEAM-queue`.
+    """Return a one-GPU Job in `queue` of the namespace `team`, by default the exercise's queue, `TEAM-queue`.
 
     Its pod runs for `run_time`, a Go duration, by default until `release`.
     """
@@ -52,7 +52,7 @@ def gpu_job(name: str, team: str, priority: str, *, queue: str | None = None, ru
 
 
 def release(cluster: Cluster, team: str, job: str | None = None) -> None:
-    """Lets every running pod of the team, or of one Job of it, finish its work now, and returns once they have."""
+    """Let every running pod of the team, or of one of its Jobs, finish its work now. Return once they have."""
     running = [each for each in running_pods(cluster.list(POD, team)) if job is None or each["metadata"]["labels"].get("job-name") == job]
     released = {pod["metadata"]["uid"]: pod["metadata"]["name"] for pod in running}
 
@@ -60,13 +60,13 @@ def release(cluster: Cluster, team: str, job: str | None = None) -> None:
         return {pod["metadata"]["uid"]: pod["metadata"]["name"] for pod in running_pods(pods) if pod["metadata"]["uid"] in released}
 
     left = released
-    # KWOK may take up an older state of a pod after a newer one, when it has only just begun to run: then it is told again.
+    # KWOK may process an older state of a pod after a newer one, if the pod has only just started. Then the release is repeated.
     for attempt in range(_RELEASES):
         for name in left.values():
             try:
                 cluster.patch(POD, name, {"metadata": {"annotations": {**run_time_of_pods("0s"), _RELEASED: str(attempt)}}}, team)
             except ApiException as error:
-                # One that is gone, because it was preempted meanwhile, has nothing left to finish.
+                # A pod that is gone, because it was preempted in the meantime, has nothing left to finish.
                 if status_of(error) != NOT_FOUND:
                     raise
         try:
@@ -75,16 +75,16 @@ def release(cluster: Cluster, team: str, job: str | None = None) -> None:
             left = still_running(cluster.list(POD, team))
         else:
             return
-    raise WaitTimeoutError(f"pods that were let go still run: {', '.join(sorted(left.values()))}")
+    raise WaitTimeoutError(f"released pods still run: {', '.join(sorted(left.values()))}")
 
 
 def running_pods(pods: list[KubeObject]) -> list[KubeObject]:
-    """The pods that run and are not being taken away."""
+    """Return the pods that run and are not being deleted."""
     return [pod for pod in pods if pod["status"].get("phase") == "Running" and "deletionTimestamp" not in pod["metadata"]]
 
 
 def wait_for_running(cluster: Cluster, team: str, count: int) -> list[KubeObject]:
-    """Exactly `count` running pods of the team, as soon as there are."""
+    """Return exactly `count` running pods of the team, as soon as they run."""
 
     def look(pods: list[KubeObject]) -> list[KubeObject] | None:
         running = running_pods(pods)
@@ -94,7 +94,10 @@ def wait_for_running(cluster: Cluster, team: str, count: int) -> list[KubeObject
 
 
 def wait_for_completion(cluster: Cluster, team: str, count: int, timeout_seconds: float = 90) -> None:
-    """Returns once `count` Jobs of the team are Complete. Raises AssertionError as soon as one has failed, WaitTimeoutError in the end."""
+    """Return once `count` Jobs of the team are Complete.
+
+    Raises AssertionError as soon as one has failed, WaitTimeoutError after `timeout_seconds`.
+    """
 
     def look(jobs: list[KubeObject]) -> bool:
         failed = [job["metadata"]["name"] for job in jobs if condition(job, "Failed")]
@@ -106,7 +109,7 @@ def wait_for_completion(cluster: Cluster, team: str, count: int, timeout_seconds
 
 
 def wait_for_preemption(cluster: Cluster, team: str) -> tuple[KubeObject, KubeObject]:
-    """The first preempted Workload of the team and its Preempted condition."""
+    """Return the first preempted Workload of the team and its Preempted condition."""
 
     def look(workloads: list[KubeObject]) -> tuple[KubeObject, KubeObject] | None:
         for workload in workloads:
@@ -118,47 +121,48 @@ def wait_for_preemption(cluster: Cluster, team: str) -> tuple[KubeObject, KubeOb
 
 
 def job_of(workload: KubeObject) -> str:
-    """The name of the Job that a Workload stands for."""
+    """Return the name of the Job that owns a Workload."""
     return str(next(owner["name"] for owner in workload["metadata"]["ownerReferences"] if owner["kind"] == "Job"))
 
 
 def wait_for_no_nodes(cluster: Cluster) -> None:
-    """Returns once Karpenter has removed every node."""
+    """Return once Karpenter has removed every node."""
     cluster.wait_for(NODE, lambda nodes: not nodes, "removal of every node", timeout_seconds=180)
 
 
 def run_time_of_pods(duration: str) -> dict[str, Any]:
-    """The annotations by which fake pods of Jobs run for `duration`, a Go duration, and then end well."""
-    # Without the jitter set to the same, KWOK draws a time between the delay and its default jitter.
+    """Return the annotations with which fake pods of Jobs run for `duration`, a Go duration, and then succeed."""
+    # If the jitter is not set to the same value, KWOK draws a time between the delay and its default jitter.
     return {f"{_RUN_TIME}delay": duration, f"{_RUN_TIME}jitter-delay": duration}
 
 
 @dataclass(frozen=True)
 class ExerciseSetup:
-    """What the exercise is played on. `objects` are applied before and removed afterwards; a deployed stack brings its own."""
+    """Objects and names of the exercise."""
 
     queue: str | None
     low: str
     high: str
     objects: list[KubeObject]
+    """Applied before the exercise and removed afterwards. Empty if a deployed stack has its own."""
 
 
 def setup_on(cluster: Cluster) -> ExerciseSetup:
-    """The queues of the deployed local stack where there are any, else the exercise's own plain objects."""
+    """Return the queues of the deployed local stack if there are any, else the exercise's own plain objects."""
     if cluster.get(LOCAL_QUEUE, "default", "team-alpha") and cluster.get(LOCAL_QUEUE, "default", "team-beta"):
         return ExerciseSetup("default", "gpu-development", "gpu-training", [])
     return ExerciseSetup(None, LOW, HIGH, platform_objects())
 
 
-def play(cluster: Cluster, tell: Callable[[float, str], None]) -> None:
-    """Plays the exercise from an empty lab and cleans up after itself; `tell` is given the seconds since the beginning and what happened.
+def play(cluster: Cluster, report: Callable[[float, str], None]) -> None:
+    """Play the exercise on an empty lab and clean up. `report` gets the seconds since the start and a message about each step.
 
     Raises WaitTimeoutError when a step does not happen.
     """
-    begun = time.monotonic()
+    started = time.monotonic()
 
     def happened(what: str) -> None:
-        tell(time.monotonic() - begun, what)
+        report(time.monotonic() - started, what)
 
     if cluster.list(JOB, "team-alpha") or cluster.list(JOB, "team-beta"):
         raise LabError(
@@ -195,7 +199,7 @@ def play(cluster: Cluster, tell: Callable[[float, str], None]) -> None:
 
 
 def clean_up(cluster: Cluster, objects: list[KubeObject] | None = None) -> None:
-    """Removes the exercise's Jobs and `objects` (by default those of its own platform), and returns once all of it is gone."""
+    """Remove the exercise's Jobs and `objects` (by default those of its own platform). Return once all of them are gone."""
     for team in ("team-alpha", "team-beta"):
         for job in cluster.list(JOB, team):
             cluster.delete(JOB, job["metadata"]["name"], team)

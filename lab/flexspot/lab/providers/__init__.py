@@ -1,1 +1,1 @@
-"""Resource providers that the lab gives the Pulumi engine where the real plugins cannot be had."""
+"""Resource providers for the Pulumi engine where the real plugins are not available."""

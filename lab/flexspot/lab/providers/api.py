@@ -1,7 +1,7 @@
-"""The lab's API server, as the stand-in Kubernetes provider speaks to it.
+"""Client of the lab's API server for the stand-in Kubernetes provider.
 
-Plain REST instead of the Python client's dynamic one: a refusal is needed whole (reason and causes), a kind that a new
-CustomResourceDefinition has just brought must be found without a stale discovery file, and a wait must end when it is cancelled.
+Plain REST instead of the Python client's dynamic one. A refusal is needed completely (reason and causes). A kind from a new
+CustomResourceDefinition must be found without a stale discovery file. A wait must end when it is cancelled.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _REQUEST_SECONDS = 60
 
 
 class ApiRefusal(Exception):  # noqa: N818 -- not always an error: a 404 is an answer
-    """The API server said no: `status` and `reason` are its own, such as 409 and Conflict."""
+    """The API server refused a request. `status` and `reason` are its own, such as 409 and Conflict."""
 
     def __init__(self, status: int, reason: str, message: str) -> None:
         super().__init__(message)
@@ -42,50 +42,50 @@ class ApiRefusal(Exception):  # noqa: N818 -- not always an error: a 404 is an a
         self.reason = reason
         self.message = message
         self.after_lost_answer = False
-        """Whether the same was asked before and the connection broke before the answer came, so that it may have been done then."""
+        """True if the same request was sent before and the connection broke before the answer came, so that it may have been executed."""
 
     @property
     def is_missing(self) -> bool:
-        """Whether something is not there: the object, or its namespace."""
+        """True if something does not exist: the object, or its namespace."""
         return self.status == _NOT_FOUND
 
     @property
     def is_missing_namespace(self) -> bool:
-        """Whether what is missing is the namespace, and not the object."""
+        """True if the namespace is missing, and not the object."""
         return self.is_missing and self.message.startswith("namespaces ")
 
 
 class UnservedKindError(Exception):
-    """The API server has no such apiVersion and kind, at least not yet."""
+    """The API server does not serve this apiVersion and kind, at least not yet."""
 
     def __init__(self, api_version: str, kind: str) -> None:
         super().__init__(f'no matches for kind "{kind}" in version "{api_version}"')
 
 
 class UnreachableError(Exception):
-    """The API server did not answer for as long as the provider has patience."""
+    """The API server did not answer within the provider's time limit."""
 
 
 class CancelledError(Exception):
-    """Somebody pressed Ctrl-C."""
+    """The user pressed Ctrl-C."""
 
 
 @dataclass(frozen=True)
 class Resource:
-    """Where the API server has the objects of a kind."""
+    """Location of a kind's objects in the API server."""
 
     root: str
     plural: str
     namespaced: bool
 
     def path(self, namespace: str, name: str = "") -> str:
-        """The path of one object, or of all in the namespace; namespaced objects without one are in `default`."""
+        """Return the path of one object, or of all in the namespace. Namespaced objects without a namespace are in `default`."""
         within = f"/namespaces/{quote(namespace or 'default')}" if self.namespaced else ""
         return f"{self.root}{within}/{self.plural}" + (f"/{quote(name)}" if name else "")
 
 
 class LabApi:
-    """One API server. Waits out a restart of it for `patience_seconds`, by sending again what does no harm twice."""
+    """One API server. Waits for a restart of it up to `patience_seconds`, by repeating requests that are safe to repeat."""
 
     def __init__(self, kubeconfig: Path, patience_seconds: float) -> None:
         settings: Any = kubernetes_client.Configuration()
@@ -96,7 +96,7 @@ class LabApi:
         self._schemas: dict[str, Schemas] = {}
         self._describing = threading.Lock()
         self.cancelled = threading.Event()
-        # Its own pool, which knows no proxy of the environment: a proxy is not for loopback.
+        # Its own pool, without the environment's proxy, which must not apply to loopback.
         self._pool = urllib3.PoolManager(
             maxsize=32,
             block=False,
@@ -108,35 +108,38 @@ class LabApi:
         )
 
     def close(self) -> None:
-        """Ends the connections."""
+        """Close the connections."""
         self._pool.clear()
 
     def for_caller(self) -> LabApi:
-        """The same server, kinds and connections, cancelled by itself."""
+        """Return a client with the same server, kinds and connections, which is cancelled separately."""
         own = copy(self)
         own.cancelled = threading.Event()
         return own
 
     def resource(self, api_version: str, kind: str) -> Resource:
-        """Where objects of the kind are. Raises UnservedKindError; what is not known is asked for anew each time."""
+        """Return the location of the kind's objects. Raises UnservedKindError. Unknown kinds are looked up again each time."""
         found = self._resources.get((api_version, kind)) or self._discovered(api_version).get((api_version, kind))
         if found is None:
             raise UnservedKindError(api_version, kind)
         return found
 
     def is_namespaced(self, api_version: str, kind: str) -> bool:
-        """Whether objects of a kind are in namespaces; yes of kinds that are not served (yet), as the official provider assumes."""
+        """Return whether objects of a kind are in namespaces.
+
+        True for kinds that are not served (yet), as the official provider assumes.
+        """
         try:
             return self.resource(api_version, kind).namespaced
         except UnservedKindError:
             return True
 
     def schemas(self, api_version: str) -> Schemas:
-        """The schemas of an API group's version, from the server's OpenAPI document; none of groups of custom resources."""
+        """Return the schemas of an API group's version from the server's OpenAPI document, none for groups of custom resources."""
         group = api_version.rpartition("/")[0]
         if "." in group and not group.endswith(".k8s.io"):
             return {}
-        # One document is asked for by one thread at a time: that of the core group is large, and a preview begins with many questions.
+        # One thread at a time requests a document: that of the core group is large, and a preview starts with many requests.
         with self._describing:
             if api_version not in self._schemas:
                 answer = self._find(f"/openapi/v3/{'apis' if group else 'api'}/{api_version}")
@@ -146,31 +149,31 @@ class LabApi:
             return self._schemas[api_version]
 
     def forget_kinds(self) -> None:
-        """To be called when a CustomResourceDefinition changed or went."""
+        """Forget all kinds. Call this when a CustomResourceDefinition was changed or deleted."""
         self._resources.clear()
 
     def get(self, api_version: str, kind: str, namespace: str, name: str) -> KubeObject | None:
-        """One object, None when there is none."""
+        """Return one object, or None if it does not exist."""
         return self._find(self.resource(api_version, kind).path(namespace, name))
 
     def read(self, api_version: str, kind: str, namespace: str, name: str) -> KubeObject:
-        """One object. Raises Refusal, with the server's words, when there is none."""
+        """Return one object. Raises ApiRefusal, with the server's message, if it does not exist."""
         return self._send("GET", self.resource(api_version, kind).path(namespace, name))
 
     def find(self, api_version: str, kind: str, namespace: str, labels: str) -> list[KubeObject]:
-        """The objects of a kind in a namespace that a label selector picks."""
+        """Return the objects of a kind in a namespace that a label selector matches."""
         listing = self._send("GET", self.resource(api_version, kind).path(namespace), {"labelSelector": labels})
         found: list[KubeObject] = listing["items"]
         return found
 
     def apply(self, each: KubeObject, namespace: str, manager: str, *, force: bool, dry_run: bool) -> KubeObject:
-        """Server-side apply of an object that has a name."""
+        """Apply an object that has a name, server-side."""
         query = {"fieldManager": manager, "force": json.dumps(force), "fieldValidation": "Warn"}
         path = self.resource(each["apiVersion"], each["kind"]).path(namespace, each["metadata"]["name"])
         return self._send("PATCH", path, _with_dry_run(query, dry_run=dry_run), each, _APPLY)
 
     def create(self, each: KubeObject, namespace: str, manager: str, *, dry_run: bool) -> KubeObject:
-        """Creates an object that is not there yet. Raises Refusal with the reason AlreadyExists when it is."""
+        """Create an object. Raises ApiRefusal with the reason AlreadyExists if it exists."""
         path = self.resource(each["apiVersion"], each["kind"]).path(namespace)
         try:
             return self._send("POST", path, _with_dry_run({"fieldManager": manager}, dry_run=dry_run), each)
@@ -178,7 +181,7 @@ class LabApi:
             name = each["metadata"].get("name")
             if not (refusal.after_lost_answer and refusal.reason == "AlreadyExists" and name):
                 raise
-            # Asked again after a restart of the server: it is there if the first answer alone was lost, or if it was there before.
+            # Requested again after a restart of the server: the object exists if only the first answer was lost, or if it existed before.
             live = self.get(each["apiVersion"], each["kind"], namespace, name)
             managers = {entry["manager"] for entry in (live or {}).get("metadata", {}).get("managedFields", [])}
             if live is None or manager not in managers:
@@ -186,18 +189,18 @@ class LabApi:
             return live
 
     def set_managed_fields(self, each: KubeObject, entries: list[dict[str, Any]]) -> KubeObject:
-        """Says who manages the fields of an object, and changes nothing else."""
+        """Set the managers of an object's fields, and nothing else."""
         path = self.resource(each["apiVersion"], each["kind"]).path(each["metadata"].get("namespace", ""), each["metadata"]["name"])
         patch = [{"op": "replace", "path": "/metadata/managedFields", "value": entries}]
         return self._send("PATCH", path, body=patch, content=_JSON_PATCH)
 
     def replace(self, each: KubeObject, namespace: str, manager: str, *, dry_run: bool) -> KubeObject:
-        """Replaces the whole object."""
+        """Replace the whole object."""
         path = self.resource(each["apiVersion"], each["kind"]).path(namespace, each["metadata"]["name"])
         return self._send("PUT", path, _with_dry_run({"fieldManager": manager}, dry_run=dry_run), each)
 
     def delete(self, api_version: str, kind: str, namespace: str, name: str, propagation: str) -> None:
-        """Asks for a deletion; nothing happens when the object is gone."""
+        """Request a deletion. Does nothing if the object does not exist."""
         try:
             path = self.resource(api_version, kind).path(namespace, name)
             self._send("DELETE", path, body={"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": propagation})
@@ -206,7 +209,7 @@ class LabApi:
                 raise
 
     def pause(self, seconds: float) -> None:
-        """Waits. Raises CancelledError as soon as the provider is cancelled."""
+        """Wait. Raises CancelledError as soon as the provider is cancelled."""
         if self.cancelled.wait(seconds):
             raise CancelledError("cancelled")
 
@@ -237,7 +240,7 @@ class LabApi:
         url = f"{self._server}{path}" + (f"?{'&'.join(f'{key}={quote(value)}' for key, value in query.items())}" if query else "")
         deadline = time.monotonic() + self._patience_seconds
         lost = False
-        # A second POST without a name would make a second object, with another generated name.
+        # A second POST without a name would create a second object, with another generated name.
         once = method == "POST" and not (is_object(body) and body.get("metadata", {}).get("name"))
         while True:
             try:

@@ -1,7 +1,7 @@
-"""The stand-in for the Kubernetes provider: it answers as the official one does, on the local control plane alone.
+"""The stand-in for the Kubernetes provider. It answers like the official one, for the local control plane only.
 
-It is frozen: it gets no features. It exists for machines without the official plugin, and may only move closer to the recordings of that
-plugin in tests/lab/recordings, which judge it.
+It is frozen: it gets no features. It exists for machines without the official plugin. Changes may only bring it closer to the recordings of
+that plugin in tests/lab/recordings, which test it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class _GoLoader(yaml.SafeLoader):
-    """YAML 1.1 as Go's parser has it, which takes a lone y or n for a boolean; PyYAML does not."""
+    """YAML 1.1 as Go's parser reads it: a lone y or n is a boolean. PyYAML reads these as strings."""
 
     bool_values: ClassVar[dict[str, bool]] = {**yaml.SafeLoader.bool_values, "y": True, "n": False}
 
@@ -44,7 +44,7 @@ _GoLoader.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile(r"[yYnN]$")
 
 
 def decoded_yaml(text: str) -> list[KubeObject]:
-    """The documents in `text` that are not empty. Raises yaml.YAMLError."""
+    """Return the documents in `text` that are not empty. Raises yaml.YAMLError."""
     documents: Any = yaml.load_all(text, Loader=_GoLoader)
     return [each for each in documents if each]
 
@@ -53,11 +53,11 @@ _LOOPBACK = {HOST, "localhost", "::1"}
 
 
 class ProviderSettingsError(Exception):
-    """A setting of the provider is wrong; the text says which, what is allowed and what to do."""
+    """A setting of the provider is wrong. The text names it, the allowed values and the remedy."""
 
 
 def server_of(kubeconfig: Path | str, context: str = "", cluster: str = "") -> str:
-    """The address that a kubeconfig (a file, or its text in YAML or JSON) leads to. Raises SettingsError when there is none."""
+    """Return the server's address in a kubeconfig (a file, or its text in YAML or JSON). Raises ProviderSettingsError if there is none."""
     where = f"the file {kubeconfig}" if isinstance(kubeconfig, Path) else "the kubeconfig given as text"
     try:
         text = kubeconfig.read_text(encoding="utf-8") if isinstance(kubeconfig, Path) else kubeconfig
@@ -67,13 +67,13 @@ def server_of(kubeconfig: Path | str, context: str = "", cluster: str = "") -> s
         return str(next(each["cluster"]["server"] for each in content["clusters"] if each["name"] == cluster))
     except (OSError, yaml.YAMLError, KeyError, TypeError, StopIteration) as error:
         raise ProviderSettingsError(
-            f"{where} leads to no server (context {context!r}, cluster {cluster!r}; {type(error).__name__}: {error}). "
+            f"{where} has no server (context {context!r}, cluster {cluster!r}; {type(error).__name__}: {error}). "
             "Leave `kubeconfig`, `context` and `cluster` out, or give the kubeconfig of the lab."
         ) from error
 
 
 def require_loopback(server: str) -> None:
-    """Raises SettingsError unless `server` is on this machine."""
+    """Raise ProviderSettingsError unless `server` is on this machine."""
     if urlsplit(server).hostname not in _LOOPBACK:
         raise ProviderSettingsError(
             f"the stand-in Kubernetes provider was started for {server}, which is not on {HOST}. It is for the local control plane "
@@ -82,7 +82,10 @@ def require_loopback(server: str) -> None:
 
 
 def read_settings(given: Properties, bound: Path) -> ProviderSettings:
-    """The settings of a program's provider. Raises SettingsError when they lead elsewhere than `bound`, or ask for what is not done."""
+    """Return the settings of a program's provider.
+
+    Raises ProviderSettingsError if they name another server than `bound`, or request an unsupported feature.
+    """
     values: Properties = {key: _value(each) for key, each in plain(given).items()}
     _require_bound_server(values, bound)
     if values.get("enableServerSideApply") in (False, "false"):
@@ -95,7 +98,7 @@ def read_settings(given: Properties, bound: Path) -> ProviderSettings:
 
 
 def settings_in(values: Properties) -> ProviderSettings:
-    """What of a provider's settings, as the engine has them, the stand-in acts on."""
+    """Return the provider's settings that the stand-in supports, from the engine's format."""
     namespace = values.get("namespace")
     return ProviderSettings(
         namespace if isinstance(namespace, str) else "",
@@ -107,7 +110,7 @@ def settings_in(values: Properties) -> ProviderSettings:
 
 
 def changed_settings(old: Properties, new: Properties) -> list[str]:
-    """The names of the settings that differ."""
+    """Return the names of the settings that differ."""
     old, new = plain(old), plain(new)
     return sorted(name for name in {*old, *new} if old.get(name) != new.get(name))
 
@@ -125,7 +128,7 @@ def _require_bound_server(values: Properties, bound: Path) -> None:
         source = Path(source).expanduser()
     server = server_of(source, context, cluster)
     if not urlsplit(server).netloc:
-        # The official provider's words, from client-go: what an unknown address that became "" looks like.
+        # The official provider's message, from client-go, for an unknown address that became "".
         raise ProviderSettingsError(f'failed to initialize discovery client: host must be a URL or a host:port pair: "{server}"')
     if server != own:
         raise ProviderSettingsError(
@@ -135,7 +138,7 @@ def _require_bound_server(values: Properties, bound: Path) -> None:
 
 
 def _value(each: Any) -> Any:
-    # The engine sends objects and booleans of a provider's settings as JSON text.
+    # The engine sends objects and booleans in a provider's settings as JSON text.
     if isinstance(each, str) and each[:1] in {"{", '"'}:
         try:
             return json.loads(each)
@@ -145,21 +148,21 @@ def _value(each: Any) -> Any:
 
 
 VERSION = "4.34.2"
-"""Of the provider that this stands in for, and of the SDK."""
+"""Version of the official provider, and of the SDK."""
 
 PATIENCE_SECONDS = 63.0
-"""How long the official provider waits for a missing namespace or a missing kind."""
+"""Seconds that the official provider waits for a missing namespace or a missing kind."""
 
 _RESTART_SECONDS = 30.0
-"""How long a restart of the API server is waited out at most."""
+"""Longest wait for a restart of the API server."""
 
 _DECODE_YAML = "kubernetes:yaml:decode"
 
 
 class KubernetesStandIn(StandIn):
-    """Bound to the lab of one kubeconfig. Raises SettingsError when that leads off this machine.
+    """A stand-in for the lab of one kubeconfig. Raises ProviderSettingsError if its server is not on this machine.
 
-    `patience_seconds` is how long a missing namespace, a missing kind and, up to half a minute, the API server itself are awaited.
+    `patience_seconds` is the time to wait for a missing namespace, a missing kind and, up to half a minute, the API server itself.
     """
 
     def __init__(self, kubeconfig: Path, patience_seconds: float = PATIENCE_SECONDS) -> None:
@@ -168,52 +171,52 @@ class KubernetesStandIn(StandIn):
         self._kubeconfig = kubeconfig
         self._patience_seconds = patience_seconds
         self._api = LabApi(kubeconfig, min(patience_seconds, _RESTART_SECONDS))
-        # The engine attaches to one address for all providers of a program, with a connection for each. It cancels the official plugin, a
-        # process of its own, when it has another in its place, in the middle of a run: what the other one does must go on.
+        # The engine connects to one address for all providers of a program, with a connection for each. It cancels the official plugin, a
+        # separate process, when another one replaces it during a run. The calls of the other one must continue.
         self._settings: dict[str, ProviderSettings] = {}
         self._apis: dict[str, LabApi] = {}
 
     def close(self) -> None:
-        """Ends all that waits, and the connections to the API server."""
+        """End all waits, and the connections to the API server."""
         for api in list(self._apis.values()):
             api.cancelled.set()
         self._api.close()
 
     def Handshake(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802, ARG002 -- gRPC's
-        """What the engine would say of itself, which the official provider does not listen to either."""
+        """Refuse the engine's description of itself, which the official provider ignores, too."""
         abort(context, "method Handshake not implemented", grpc.StatusCode.UNIMPLEMENTED)
 
     def CheckConfig(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 -- gRPC's
-        """The provider's settings, refused when they lead elsewhere than the lab."""
-        with self._told(context):
+        """Return the provider's settings. Refuse settings that lead to another server than the lab."""
+        with self._reporting_errors(context):
             read_settings(decode(request.news), self._kubeconfig)
         return provider_pb2.CheckResponse(inputs=request.news)
 
     def DiffConfig(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802, ARG002 -- gRPC's
-        """Settings may change in place: the server is the same, whatever they say."""
+        """Allow all settings to change in place: the server stays the same."""
         found: Any = provider_pb2.DiffResponse
         changed = changed_settings(decode(request.olds), decode(request.news))
         return provider_pb2.DiffResponse(changes=found.DIFF_SOME if changed else found.DIFF_NONE, diffs=changed)
 
     def Configure(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 -- gRPC's
-        """Takes the settings of one provider of the program."""
+        """Store the settings of one provider of the program."""
         self._api_of(context).cancelled.clear()
-        with self._told(context):
+        with self._reporting_errors(context):
             given = decode(request.args) or {name.rpartition(":")[2]: value for name, value in request.variables.items()}
             self._settings[context.peer()] = read_settings(given, self._kubeconfig)
         return provider_pb2.ConfigureResponse(acceptSecrets=True, supportsPreview=True, supports_autonaming_configuration=True)
 
     def Check(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 -- gRPC's
-        """Brings an object into its normal form, names it and puts it into a namespace."""
-        with self._told(context):
+        """Normalize an object, name it and assign its namespace."""
+        with self._reporting_errors(context):
             wish = request.autonaming if request.HasField("autonaming") else None
             settings, olds, news = self._settings_of(context), decode(request.olds), decode(request.news)
             inputs = planning.check(self._api_of(context), settings, request.urn, olds, news, seed=request.randomSeed, wish=wish)
             return provider_pb2.CheckResponse(inputs=encode(inputs))
 
     def Diff(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 -- gRPC's
-        """What an update would change, property by property."""
-        with self._told(context):
+        """Return the properties that an update would change."""
+        with self._reporting_errors(context):
             verdict = planning.diff(
                 self._api_of(context),
                 self._settings_of(context),
@@ -226,16 +229,16 @@ class KubernetesStandIn(StandIn):
             return verdict.answer()
 
     def Create(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 -- gRPC's
-        """Creates an object and waits until it is ready; only a dry run in a preview."""
-        with self._told(context):
+        """Create an object and wait until it is ready. In a preview, only a dry run."""
+        with self._reporting_errors(context):
             identity, outputs = lifecycle.create(
                 self._call_context(context), request.urn, decode(request.properties), timeout=request.timeout, preview=request.preview
             )
             return provider_pb2.CreateResponse(id=identity, properties=encode(outputs))
 
     def Read(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 -- gRPC's
-        """An object as it is now; an empty answer when it is gone."""
-        with self._told(context):
+        """Return the current object, or an empty answer if it does not exist."""
+        with self._reporting_errors(context):
             found = lifecycle.read(self._call_context(context), request.urn, request.id, decode(request.properties), decode(request.inputs))
             if found is None:
                 return provider_pb2.ReadResponse()
@@ -243,8 +246,8 @@ class KubernetesStandIn(StandIn):
             return provider_pb2.ReadResponse(id=identity, properties=encode(outputs), inputs=encode(inputs))
 
     def Update(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 -- gRPC's
-        """Changes an object and waits until it is ready; only a dry run in a preview."""
-        with self._told(context):
+        """Update an object and wait until it is ready. In a preview, only a dry run."""
+        with self._reporting_errors(context):
             outputs = lifecycle.update(
                 self._call_context(context),
                 request.urn,
@@ -258,17 +261,17 @@ class KubernetesStandIn(StandIn):
             return provider_pb2.UpdateResponse(properties=encode(outputs))
 
     def Delete(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 -- gRPC's
-        """Deletes an object and waits until it is gone."""
-        with self._told(context):
+        """Delete an object and wait until it is gone."""
+        with self._reporting_errors(context):
             state, old_inputs = decode(request.properties), decode(request.old_inputs)
             lifecycle.delete(self._call_context(context), request.id, state, old_inputs, timeout=request.timeout)
             return empty_pb2.Empty()
 
     def Invoke(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 -- gRPC's
-        """Reads YAML for pulumi_kubernetes.yaml; the functions for charts and kustomize are not offered."""
+        """Parse YAML for pulumi_kubernetes.yaml. Functions for charts and kustomize are not supported."""
         if request.tok != _DECODE_YAML:
             abort(context, f'unknown Invoke type "{request.tok}"')
-        with self._told(context):
+        with self._reporting_errors(context):
             arguments = plain(decode(request.args))
             try:
                 objects = decoded_yaml(arguments["text"])
@@ -278,15 +281,15 @@ class KubernetesStandIn(StandIn):
             return provider_pb2.InvokeResponse(**answer)  # pyrefly: ignore[unexpected-keyword] -- the stub cannot spell it
 
     def Construct(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 -- gRPC's
-        """Refused: what a component is made of that a plugin renders only that plugin knows."""
+        """Refuse components that a plugin renders: only that plugin knows their parts."""
         abort(
             context,
-            f"{request.type} is rendered by the real Kubernetes provider, which the stand-in is not. Declare the objects themselves.",
+            f"{request.type} is rendered only by the real Kubernetes provider. Declare the objects themselves.",
             grpc.StatusCode.UNIMPLEMENTED,
         )
 
     def Cancel(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802, ARG002 -- gRPC's
-        """Ends everything that waits for whoever asks on this connection."""
+        """End all waits of the caller on this connection."""
         self._api_of(context).cancelled.set()
         return empty_pb2.Empty()
 
@@ -294,7 +297,7 @@ class KubernetesStandIn(StandIn):
         return lifecycle.CallContext(self._api_of(context), self._settings_of(context), self._patience_seconds)
 
     def _is_unready(self, live: KubeObject) -> bool:
-        """Whether a Job has not completed at this moment."""
+        """Return whether a Job has not completed yet."""
         found = self._api.get(live["apiVersion"], live["kind"], namespace_of(live), name_of(live))
         rule = rule_for(found) if found else None
         return bool(found and rule and not rule.look(found, self._api).ready)
@@ -309,8 +312,8 @@ class KubernetesStandIn(StandIn):
         return self._settings.get(context.peer(), ProviderSettings())
 
     @contextmanager
-    def _told(self, context: grpc.ServicerContext) -> Generator[None]:
-        """Tells the engine what went wrong, in the form that it needs."""
+    def _reporting_errors(self, context: grpc.ServicerContext) -> Generator[None]:
+        """Report errors to the engine in its own format."""
         try:
             yield
         except PartialFailureError as failure:

@@ -1,4 +1,4 @@
-"""What the Kubernetes provider does with an object: create, read, update and delete it on the API server, and whose its fields are."""
+"""Create, read, update and delete an object on the API server as the Kubernetes provider does, with the managers of its fields."""
 
 from __future__ import annotations
 
@@ -50,21 +50,21 @@ if TYPE_CHECKING:
 _APPLY = "Apply"
 _UPDATE = "Update"
 
-_GIVE_UP = (
+_FORMER_MANAGERS = (
     ("kubectl", _APPLY),
     ("kubectl", _UPDATE),
     ("before-first-apply", _UPDATE),
     (SHARED_FIELD_MANAGER, _UPDATE),
     ("pulumi-resource-kubernetes", _UPDATE),
 )
-"""How the names of managers begin that give up their fields, and for which operation."""
+"""Prefixes of the managers' names that hand over their fields, and for which operation."""
 
 Entry = dict[str, Any]
 """An entry of `metadata.managedFields`."""
 
 
 def handed_over(live: KubeObject, manager: str) -> list[Entry] | None:
-    """The managed fields with those of the managers above given to `manager`; None when they have none."""
+    """Return the managed fields with those of the former managers assigned to `manager`, or None if they have none."""
     entries: list[Entry] = live["metadata"].get("managedFields", [])
     giving = [each for each in entries if _gives_up(each)]
     own = next((each for each in entries if (each["manager"], each["operation"]) == (manager, _APPLY)), None)
@@ -80,19 +80,19 @@ def handed_over(live: KubeObject, manager: str) -> list[Entry] | None:
 
 
 def was_created_by_provider(live: KubeObject) -> bool:
-    """Whether fields still stand as the provider's Create set them, so that a dry run of an update would meet a conflict with them."""
+    """Return whether fields are still as the provider's Create set them, so that a dry run of an update would conflict with them."""
     names = {SHARED_FIELD_MANAGER, f"{SHARED_FIELD_MANAGER}.exe", "pulumi-resource-kubernetes"}
     return any(each["operation"] == _UPDATE and each["manager"] in names for each in live["metadata"].get("managedFields", []))
 
 
 def _gives_up(entry: Entry) -> bool:
     return not entry.get("subresource") and any(
-        entry["manager"].startswith(name) and entry["operation"] == operation for name, operation in _GIVE_UP
+        entry["manager"].startswith(name) and entry["operation"] == operation for name, operation in _FORMER_MANAGERS
     )
 
 
 def _united(one: Any, other: Any, *, is_root: bool = True) -> Any:
-    """The fields of two managers. A field without children is owned; one with children is owned too if it has the child `.`."""
+    """Return the fields of two managers. A field without children is owned. One with children is owned, too, if it has the child `.`."""
     if not is_object(one) or not is_object(other):
         return one
     united: dict[str, Any] = {
@@ -105,11 +105,11 @@ def _united(one: Any, other: Any, *, is_root: bool = True) -> Any:
 
 
 def with_ignored(wanted: KubeObject, live: KubeObject, manager: str, ignored: Iterable[str]) -> KubeObject:
-    """What to apply so that the ignored fields stay as they are.
+    """Return the object to apply so that the ignored fields stay as they are.
 
-    A field that others own and this resource does not is left out, so that there is no conflict; any other ignored field is sent
-    with its live value, because what is not sent any more would be removed. As in the real provider, a path leads through objects
-    alone: one with a list's position in it changes nothing here.
+    A field that other managers own and this resource does not is omitted, so that there is no conflict. Any other ignored field is sent
+    with its live value, because a field that is no longer sent would be removed. As in the real provider, a path leads only through
+    objects: one with a list's position has no effect.
     """
     result = deepcopy(wanted)
     for written in ignored:
@@ -141,12 +141,12 @@ _ALREADY_EXISTS = "AlreadyExists"
 _FORBIDDEN = "Forbidden"
 _INVALID = "Invalid"
 _RETRIES = 5
-"""How often a Create is tried again that lacks its kind or its namespace, with pauses that double each time."""
+"""Number of retries of a Create whose kind or namespace is missing, with pauses that double each time."""
 
 
 @dataclass(frozen=True)
 class CallContext:
-    """Where a call works: the API server, the provider's settings, and how long in seconds a missing kind or namespace is awaited."""
+    """The API server, the provider's settings, and the seconds to wait for a missing kind or namespace."""
 
     api: LabApi
     settings: ProviderSettings
@@ -154,18 +154,18 @@ class CallContext:
 
 
 def create(call: CallContext, urn: str, inputs: Properties, *, timeout: float, preview: bool) -> tuple[str, Properties]:
-    """The ID and outputs of a new object; in a preview those of a dry run, or the inputs where none is possible.
+    """Return the ID and outputs of a new object. In a preview, those of a dry run, or the inputs if none is possible.
 
-    An object that is there already is an error, unless the provider is told to upsert; a preview passes it over.
+    It is an error if the object exists, unless the provider's setting is to upsert. A preview ignores it.
     """
     wanted: KubeObject = hyphenated(plain(inputs))
     if preview and (has_unknown(wanted) or not _is_served(call.api, wanted)):
         return "", inputs
     manager = field_manager({}, wanted)
     try:
-        live = _created(call, wanted, manager, preview=preview)
+        live = _create_with_retries(call, wanted, manager, preview=preview)
     except (ApiRefusal, UnservedKindError) as error:
-        # What a webhook refuses is Forbidden too: so a preview passes it.
+        # A webhook's refusal is Forbidden, too, so a preview ignores it.
         if preview and isinstance(error, ApiRefusal) and (error.is_missing_namespace or error.reason in {_ALREADY_EXISTS, _FORBIDDEN}):
             return "", inputs
         raise ProviderError(_not_created(urn, manager, error)) from error
@@ -183,12 +183,12 @@ def create(call: CallContext, urn: str, inputs: Properties, *, timeout: float, p
     return object_id(live), recorded(_latest(call.api, live), wanted, inputs, wanted["apiVersion"], manager)
 
 
-def _created(call: CallContext, wanted: KubeObject, manager: str, *, preview: bool) -> KubeObject:
-    """Makes the object; outside a preview as often as its kind or namespace may still be coming."""
+def _create_with_retries(call: CallContext, wanted: KubeObject, manager: str, *, preview: bool) -> KubeObject:
+    """Create the object. Outside a preview, retry while its kind or namespace may still appear."""
     pause = call.patience_seconds / (2 ** (_RETRIES + 1) - 1)
     for tries_left in reversed(range(_RETRIES + 2)):
         try:
-            return _made(call, wanted, manager, preview=preview)
+            return _create_once(call, wanted, manager, preview=preview)
         except (ApiRefusal, UnservedKindError) as error:
             if preview or not tries_left or (isinstance(error, ApiRefusal) and not error.is_missing):
                 raise
@@ -197,18 +197,18 @@ def _created(call: CallContext, wanted: KubeObject, manager: str, *, preview: bo
     raise AssertionError("the last try answers or raises")
 
 
-def _made(call: CallContext, wanted: KubeObject, manager: str, *, preview: bool) -> KubeObject:
+def _create_once(call: CallContext, wanted: KubeObject, manager: str, *, preview: bool) -> KubeObject:
     api, namespace = call.api, namespace_of(wanted)
     if not call.settings.upsert or not name_of(wanted):
         return api.create(wanted, namespace, SHARED_FIELD_MANAGER, dry_run=preview)
-    # A preview knows nothing of conflicts, as those with the object that a replacement deletes first would be false ones.
+    # A preview ignores conflicts: those with the object that a replacement deletes first would be false.
     force = preview or _is_forced(call, wanted)
     try:
         return api.apply(wanted, namespace, manager, force=force, dry_run=preview)
     except ApiRefusal as refusal:
         if not (preview and refusal.reason == _INVALID and "field is immutable" in refusal.message):
             raise
-    # A replacement is previewed while the old object is still there: under another name the dry run does not meet it.
+    # A replacement is previewed while the old object still exists: under another name the dry run does not conflict with it.
     other = {**wanted, "metadata": {**metadata(wanted), "name": f"{name_of(wanted)}{secrets.token_hex(3)[:5]}"}}
     return api.apply(other, namespace, manager, force=force, dry_run=preview)
 
@@ -220,10 +220,10 @@ def _is_forced(call: CallContext, wanted: KubeObject) -> bool:
 def read(
     call: CallContext, urn: str, identity: str, state: Properties, old_inputs: Properties
 ) -> tuple[str, Properties, Properties] | None:
-    """The ID, outputs and inputs of an object as it is now, None when it is gone.
+    """Return the current ID, outputs and inputs of an object, or None if it does not exist.
 
-    The inputs are the fields of the old ones, with the values that they have now. Without old inputs (an import) they are all fields
-    that a program may set in a built-in kind, and of a custom resource its name alone.
+    The inputs are the fields of the old ones, with their current values. Without old inputs (an import) they are all fields that a program
+    may set in a built-in kind, and only the name for a custom resource.
     """
     shape: KubeObject = normalized(call.api, hyphenated(plain(old_inputs)))
     before = live_part(state)
@@ -253,7 +253,7 @@ def read(
     except NotReadyError as error:
         raise PartialFailureError(str(error), identity, outputs, known, details=error.details) from error
     except WaitForError:
-        # What cannot be understood was said when the object was made.
+        # Reported when the object was created.
         pass
     return identity, outputs, known
 
@@ -269,7 +269,7 @@ def update(  # noqa: PLR0913 -- what the engine asks with
     timeout: float,
     preview: bool,
 ) -> Properties:
-    """The outputs of a changed object; in a preview those of a dry run, or the new inputs where none is possible."""
+    """Return the outputs of an updated object. In a preview, those of a dry run, or the new inputs if none is possible."""
     api = call.api
     wanted = normalized(api, hyphenated(plain(news)))
     if preview and (has_unknown(wanted) or not _is_served(api, wanted)):
@@ -298,7 +298,7 @@ def update(  # noqa: PLR0913 -- what the engine asks with
         raise ProviderError(_nothing_to_update(urn, why, gone)) from gone
     outputs = recorded(live, wanted, news, first_version, manager)
     if why:
-        # Whatever went wrong, the engine must come back to it: the state has the inputs that were tried and the object as it is.
+        # The engine must retry after any failure: the state gets the attempted inputs and the current object.
         raise PartialFailureError(_not_updated(live, why), object_id(live), outputs, details=details)
     _relinquish(api, live, old_manager, manager)
     return outputs
@@ -312,7 +312,7 @@ def _updated(  # noqa: PLR0913 -- what an update is made of
     body: KubeObject = {**wanted, "metadata": {**metadata(wanted), "name": name_of(now)}}
     body["metadata"].pop("generateName", None)
     if wanted["kind"] == _CRD:
-        # The official provider replaces definitions whole: their objects stay, and a version that is gone is gone.
+        # The official provider replaces whole definitions: their objects stay, and versions that are no longer listed are removed.
         body["metadata"]["resourceVersion"] = metadata(now)["resourceVersion"]
         replaced = api.replace(body, namespace, manager, dry_run=preview)
         api.forget_kinds()
@@ -324,7 +324,7 @@ def _updated(  # noqa: PLR0913 -- what an update is made of
 
 
 def _relinquish(api: LabApi, live: KubeObject, old_manager: str, manager: str) -> None:
-    """Gives up what an earlier field manager of the resource owned."""
+    """Give up the fields of an earlier field manager of the resource."""
     if old_manager == manager:
         return
     empty = {"apiVersion": live["apiVersion"], "kind": live["kind"], "metadata": {"name": name_of(live)}}
@@ -332,7 +332,7 @@ def _relinquish(api: LabApi, live: KubeObject, old_manager: str, manager: str) -
 
 
 def delete(call: CallContext, identity: str, state: Properties, old_inputs: Properties, *, timeout: float) -> None:
-    """Deletes an object and waits until it is gone; fine when it, or its kind, is gone already."""
+    """Delete an object and wait until it is gone. No error if it, or its kind, does not exist."""
     inputs = inputs_in(state, old_inputs) or live_part(state)
     before = live_part(state)
     _, name = split_id(identity)
@@ -348,14 +348,14 @@ def delete(call: CallContext, identity: str, state: Properties, old_inputs: Prop
     except ApiRefusal as refusal:
         raise ProviderError(refusal.message) from refusal
     except NotReadyError as error:
-        # The object is still there and the state has it: nothing to record.
+        # The object still exists and is in the state: nothing to record.
         raise ProviderError(str(error)) from error
     if before["kind"] == _CRD:
         call.api.forget_kinds()
 
 
 def _latest(api: LabApi, live: KubeObject) -> KubeObject:
-    """The object as it is by now, with what controllers have added; as it was seen last if it is gone again."""
+    """Return the current object, with what controllers have added, or `live` if it is gone."""
     return api.get(live["apiVersion"], live["kind"], namespace_of(live), name_of(live)) or live
 
 
@@ -389,7 +389,7 @@ _CONFLICTS = (
 
 
 def _not_created(urn: str, manager: str, cause: ApiRefusal | UnservedKindError) -> str:
-    """Why there is no new object, and what to do about it."""
+    """Return the error that a creation failed, with a remedy."""
     if isinstance(cause, UnservedKindError):
         _, api_version, kind = type_of(urn).split(":")
         served = f"{api_version.removeprefix('core/')}/{kind}"
@@ -399,7 +399,7 @@ def _not_created(urn: str, manager: str, cause: ApiRefusal | UnservedKindError) 
 
 
 def _not_ready_after_creation(urn: str, why: str) -> str:
-    """A new object is there, but not as it should be."""
+    """Return the error that a new object is not ready."""
     return (
         f'resource "{urn}" was successfully created, but the Kubernetes API server reported that it failed to fully initialize '
         f"or become live: {why}"
@@ -407,17 +407,17 @@ def _not_ready_after_creation(urn: str, why: str) -> str:
 
 
 def _not_updated(live: KubeObject, why: str) -> str:
-    """An object is there, but not as the update wanted it, or not ready."""
+    """Return the error that an object could not be updated, or is not ready after it."""
     return f'the Kubernetes API server reported that "{object_id(live)}" failed to fully initialize or become live: {why}'
 
 
 def _nothing_to_update(urn: str, why: str, cause: ApiRefusal) -> str:
-    """An update failed, and the object cannot be read either."""
+    """Return the error that an update failed, and the object cannot be read either."""
     return f'update of resource "{urn}" failed: {why}\nunable to get cluster state: {cause.message}'
 
 
 def _no_kind_to_update(urn: str, cause: UnservedKindError) -> str:
-    """An update failed because its kind is not served."""
+    """Return the error that an update failed because its kind is not served."""
     return f'update of resource "{urn}" failed because {_NO_KIND}: {cause}'
 
 
@@ -428,7 +428,7 @@ _NO_KIND = (
 
 
 def _said(cause: ApiRefusal, manager: str) -> str:
-    """The API server's words; of a conflict also whose it is."""
+    """Return the API server's message. For a conflict, add the field manager and a link to help."""
     if cause.reason != _CONFLICT:
         return cause.message
     return (

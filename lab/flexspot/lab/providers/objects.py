@@ -1,4 +1,4 @@
-"""Kubernetes objects the way the Kubernetes provider reads and names them, and the fields of the built-in kinds."""
+"""Kubernetes objects as the Kubernetes provider reads and names them, and the fields of the built-in kinds."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ _SUFFIXES = {exponent: suffix for suffix, exponent in _DECIMAL.items()}
 
 
 class NoQuantityError(ValueError):
-    """The API server would not take it as a quantity."""
+    """The API server would reject this value as a quantity."""
 
 
 def canonical(written: str | float) -> str:
-    """The spelling that the API server gives a quantity. Raises NoQuantityError."""
+    """Return the canonical spelling of a quantity, as the API server writes it. Raises NoQuantityError."""
     match = _WRITTEN.fullmatch(str(written))
     if match is None or isinstance(written, bool):
         raise NoQuantityError(f"{written!r} is not a quantity")
@@ -57,7 +57,7 @@ def _binary(amount: Decimal) -> str:
 
 
 def _thousands(amount: Decimal) -> tuple[int, int]:
-    """The whole number without a factor of a thousand, and the power of ten that goes with it: (1500, -3) for 1.5."""
+    """Return the number without factors of a thousand, and its power of ten: (1500, -3) for 1.5."""
     power = -9
     whole = int(amount.scaleb(9).to_integral_value(ROUND_UP))
     while whole and whole % 1000 == 0 and power < max(_SUFFIXES):
@@ -67,42 +67,45 @@ def _thousands(amount: Decimal) -> tuple[int, int]:
 
 _QUANTITY = "io.k8s.apimachinery.pkg.api.resource.Quantity"
 _BUILT_IN = "io.k8s.api."
-_ANY_OF_ITS_OWN = {
+_UNTYPED = {
     "io.k8s.apimachinery.pkg.apis.meta.v1.FieldsV1",
     "io.k8s.apimachinery.pkg.runtime.RawExtension",
     "io.k8s.apimachinery.pkg.util.intstr.IntOrString",
 }
-"""Types whose content is whatever was written."""
+"""Types whose content is kept as written."""
 
 Schemas = dict[str, Any]
 """The schemas of an API group's version by name, as in `components.schemas` of its OpenAPI document."""
 
 
 class Kinds(Protocol):
-    """What is known of the kinds that the API server has."""
+    """Information about the kinds that the API server serves."""
 
     def schemas(self, api_version: str) -> Schemas:
-        """The schemas of an API group's version, none when it is not served."""
+        """Return the schemas of an API group's version, none if it is not served."""
         ...
 
     def is_namespaced(self, api_version: str, kind: str) -> bool:
-        """Whether objects of a kind are in namespaces; yes of kinds that are not served (yet), as the official provider assumes."""
+        """Return whether objects of a kind are in namespaces.
+
+        True for kinds that are not served (yet), as the official provider assumes.
+        """
         ...
 
 
 class _UnfitError(Exception):
-    """A value is not of its field's type. The API server will say so; until then the object stays as it is."""
+    """A value does not have its field's type. The API server will reject it; until then the object stays as it is."""
 
 
 def input_fields(kinds: Kinds, api_version: str, kind: str) -> list[str]:
-    """The top-level fields that a program may set in objects of a built-in kind; none of any other kind."""
+    """Return the top-level fields that a program may set in objects of a built-in kind, none for any other kind."""
     schemas = kinds.schemas(api_version)
     name = _name_of(schemas, api_version, kind)
     return [field for field in schemas[name]["properties"] if field != "status"] if name else []
 
 
 def normalized(kinds: Kinds, each: KubeObject) -> KubeObject:
-    """An object as the official provider compares and sends it; custom resources, and what is not known yet, stay as they are."""
+    """Return an object as the official provider compares and sends it. Custom resources and unknown values stay as they are."""
     api_version, kind = each.get("apiVersion"), each.get("kind")
     if has_unknown(each) or not isinstance(api_version, str) or not isinstance(kind, str):
         return without_read_only(each)
@@ -128,7 +131,7 @@ def _name_of(schemas: Schemas, api_version: str, kind: str) -> str | None:
 
 
 def _secret(each: KubeObject) -> KubeObject:
-    """`stringData` as the API server stores it: in `data`, over what is there."""
+    """Return the Secret with `stringData` as the API server stores it: in `data`, overriding existing keys."""
     written = each.get("stringData")
     given = each.get("data")
     data: dict[str, Any] = dict(given) if is_object(given) else {}
@@ -156,11 +159,11 @@ def _definition(each: KubeObject) -> KubeObject:
 
 
 def _typed(value: Any, schema: Schemas, schemas: Schemas) -> Any:
-    """`value` as a value of the schema's type; raises _UnfitError or NoQuantityError when it is none."""
+    """Return `value` converted to the schema's type. Raises _UnfitError or NoQuantityError if it has another type."""
     name, schema = _resolved(schema, schemas)
     if name == _QUANTITY:
         return canonical(value)
-    if name in _ANY_OF_ITS_OWN:
+    if name in _UNTYPED:
         return value
     match schema.get("type"):
         case "object" if "properties" in schema or "additionalProperties" in schema:
@@ -196,14 +199,14 @@ def _typed_object(value: Any, schema: Schemas, schemas: Schemas) -> Any:
 
 
 def _is_left_out(value: Any, field: Schemas, is_required: bool) -> bool:  # noqa: FBT001 -- one of three facts about a field
-    """Whether JSON of the Go type lacks the value: an empty list or map, but not an empty object of a type of its own."""
+    """Return whether JSON of the Go type omits the value: an empty list or map, but not an empty object with its own type."""
     is_container = (is_list(value) or is_object(value)) and not value
     return is_container and not is_required and ("additionalProperties" in field or field.get("type") == "array")
 
 
 def _resolved(schema: Schemas, schemas: Schemas) -> tuple[str, Schemas]:
-    """The name and the schema that a reference leads to; "" and the schema itself when it is none."""
-    # A reference with a default or a description of its own is an `allOf` of one.
+    """Return the name and schema of a reference, or "" and the schema itself if it is not a reference."""
+    # A reference with its own default or description is an `allOf` of one.
     reference = schema.get("$ref") or next((each["$ref"] for each in schema.get("allOf", []) if "$ref" in each), "")
     name = reference.rpartition("/")[2]
     return (name, schemas[name]) if name else ("", schema)
@@ -220,7 +223,7 @@ TIMEOUT_SECONDS = "pulumi.com/timeoutSeconds"
 WAIT_FOR = "pulumi.com/waitFor"
 
 _MANAGED_BY = {"app.kubernetes.io/managed-by": "pulumi"}
-"""A label that client-side apply gives to what it makes."""
+"""A label that client-side apply sets on objects it creates."""
 
 _READ_ONLY = (
     "creationTimestamp",
@@ -234,17 +237,17 @@ _READ_ONLY = (
 
 
 def type_of(urn: str) -> str:
-    """The resource type in a URN, such as `kubernetes:apps/v1:Deployment`."""
+    """Return the resource type in a URN, such as `kubernetes:apps/v1:Deployment`."""
     return urn.split("::")[2].rpartition("$")[2]
 
 
 def resource_name(urn: str) -> str:
-    """The name that the program gave a resource."""
+    """Return the name that the program gave a resource."""
     return urn.split("::", 3)[3]
 
 
 def kind_of(urn: str, properties: KubeObject) -> tuple[str, str]:
-    """The apiVersion and kind: those of the properties, else those of the type, in which the group `core` stands for none."""
+    """Return the apiVersion and kind of the properties, else those of the type, in which the group `core` is empty."""
     _, api_version, kind = type_of(urn).split(":")
     given_version, given_kind = properties.get("apiVersion"), properties.get("kind")
     if isinstance(given_version, str) and isinstance(given_kind, str):
@@ -253,53 +256,53 @@ def kind_of(urn: str, properties: KubeObject) -> tuple[str, str]:
 
 
 def metadata(each: KubeObject) -> dict[str, Any]:
-    """The object's metadata, empty when there is none or it is not known yet."""
+    """Return the object's metadata, empty if there is none or it is not known yet."""
     found = each.get("metadata")
     return found if is_object(found) else {}
 
 
 def name_of(each: KubeObject) -> str:
-    """The object's name, "" when it has none or it is not known yet."""
+    """Return the object's name, "" if it has none or it is not known yet."""
     found = metadata(each).get("name")
     return found if isinstance(found, str) else ""
 
 
 def namespace_of(each: KubeObject) -> str:
-    """The object's namespace, "" when it has none or it is not known yet."""
+    """Return the object's namespace, "" if it has none or it is not known yet."""
     found = metadata(each).get("namespace")
     return found if isinstance(found, str) else ""
 
 
 def annotation(each: KubeObject, name: str) -> str:
-    """An annotation's value, "" when it is not there."""
+    """Return an annotation's value, "" if it is not set."""
     found = metadata(each).get("annotations")
     value = found.get(name) if is_object(found) else None
     return value if isinstance(value, str) else ""
 
 
 def is_true(each: KubeObject, name: str) -> bool:
-    """Whether an annotation says `true`."""
+    """Return whether an annotation is `true`."""
     return annotation(each, name) == "true"
 
 
 def is_named(each: KubeObject) -> bool:
-    """Whether the object has a name, or one that is not known yet."""
+    """Return whether the object has a name, or one that is not known yet."""
     return bool(name_of(each)) or metadata(each).get("name") is UNKNOWN
 
 
 def object_id(each: KubeObject) -> str:
-    """What Pulumi knows the object by: `namespace/name`, or `name` for what is in no namespace."""
+    """Return the object's ID in Pulumi: `namespace/name`, or `name` without a namespace."""
     return "/".join(part for part in (namespace_of(each), name_of(each)) if part)
 
 
 def split_id(identity: str) -> tuple[str, str]:
-    """The namespace ("" for none) and the name in an ID."""
+    """Return the namespace ("" for none) and the name in an ID."""
     namespace, _, name = identity.rpartition("/")
     return namespace, name
 
 
 def with_managed_by(each: KubeObject, old: KubeObject) -> KubeObject:
-    """`each` with the label of client-side apply if the object had it before, as what was made so keeps it."""
+    """Return `each` with the label of client-side apply if the object had it before: objects created that way keep it."""
     had = metadata(old).get("labels")
     if not is_object(had) or not _MANAGED_BY.items() <= had.items():
         return each
@@ -308,22 +311,22 @@ def with_managed_by(each: KubeObject, old: KubeObject) -> KubeObject:
 
 
 def described(each: KubeObject) -> str:
-    """The object as a message names it, such as `apps/v1/Deployment team-a/web`."""
+    """Return the object's name for messages, such as `apps/v1/Deployment team-a/web`."""
     return f"{each.get('apiVersion', '')}/{each.get('kind', '')} {object_id(each)}".strip()
 
 
 def without_read_only(each: KubeObject) -> KubeObject:
-    """The object without the metadata that only the API server writes."""
+    """Return the object without the metadata that only the API server writes."""
     if not is_object(each.get("metadata")):
         return each
     return {**each, "metadata": {key: value for key, value in metadata(each).items() if key not in _READ_ONLY}}
 
 
 def pruned(live: Any, shape: Any) -> Any:
-    """What of `live` is also in `shape`: the fields that a program set, with the values that they have now.
+    """Return the parts of `live` that are also in `shape`: the fields that a program set, with their current values.
 
-    Lists are matched by position and cut to the length in `shape`, as the real provider does: an element that somebody else
-    appended to a list is no drift.
+    Lists are matched by position and cut to the length in `shape`, as the real provider does: an element that another writer appended to a
+    list is no drift.
     """
     if is_object(live) and is_object(shape):
         return {key: pruned(value, shape[key]) for key, value in live.items() if key in shape}
@@ -341,17 +344,17 @@ class NoNameError(Exception):
 
 
 def unique_name(prefix: str, seed: bytes) -> str:
-    """`prefix` and eight hexadecimal characters: the same ones for the same seed, any for an empty one."""
+    """Return `prefix` and eight hexadecimal characters: the same ones for the same seed, random ones for an empty seed."""
     if not seed:
         return prefix + secrets.token_hex(_RANDOM_CHARACTERS // 2)
     return prefix + hashlib.sha256(seed + prefix.encode()).hexdigest()[:_RANDOM_CHARACTERS]
 
 
 def autonamed(each: KubeObject, logical_name: str, seed: bytes, wish: Any = None) -> KubeObject:
-    """`each`, named after the resource if it has neither a name nor a generateName, and marked as named by Pulumi.
+    """Return `each`, named after the resource if it has neither a name nor a generateName, and marked as named by Pulumi.
 
-    `wish` is the engine's AutonamingOptions, from the `pulumi:autonaming` setting of a project. Raises NoNameError when that
-    forbids names of this kind.
+    `wish` is the engine's AutonamingOptions, from the `pulumi:autonaming` setting of a project. Raises NoNameError if that forbids
+    generated names.
     """
     if is_named(each) or metadata(each).get("generateName") or each.get("metadata") not in (None, metadata(each)):
         return each
@@ -364,7 +367,7 @@ def autonamed(each: KubeObject, logical_name: str, seed: bytes, wish: Any = None
 
 
 def with_old_autoname(each: KubeObject, old: KubeObject) -> KubeObject:
-    """`each` with the name that Pulumi gave it before, if it did and the program still gives none."""
+    """Return `each` with the name that Pulumi gave it before, if it did and the program still sets none."""
     if not is_named(each) and not metadata(each).get("generateName") and is_true(old, AUTONAMED):
         return _named(each, name_of(old))
     return each

@@ -1,7 +1,7 @@
 """Providers for `preview --offline`: no cloud, no credentials, and nothing is ever created.
 
-They say to a preview what can be said without asking anybody: the inputs, and what the real providers' own validation refuses of them.
-What only a cloud can know stays unknown.
+They return what is known without any request: the inputs, and the real providers' own validation errors. What only a cloud knows stays
+unknown.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ _KUBERNETES = "kubernetes"
 _PROVIDERS = "pulumi:providers:"
 
 UNANSWERED = frozenset({"gcp:container/getEngineVersions:getEngineVersions", "aws:eks/getAddonVersion:getAddonVersion"})
-"""What the program asks a cloud and goes on without: offline the answer has nothing in it."""
+"""Calls that the program works without: offline their answer is empty."""
 
 
 class OfflineProvider(StandIn):
-    """Stands in for the provider `name` (`gcp`, `aws`, `kubernetes`) at the `version` of its SDK, in previews alone."""
+    """Stand-in for the provider `name` (`gcp`, `aws`, `kubernetes`) at the `version` of its SDK, in previews only."""
 
     def CheckConfig(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802, ARG002 -- gRPC's
-        """Any settings will do."""
+        """Accept any settings."""
         return provider_pb2.CheckResponse(inputs=request.news)
 
     def DiffConfig(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802, ARG002 -- gRPC's
-        """Settings may change in place: whether they may in the cloud is for the real provider to say."""
+        """Allow all settings to change in place: only the real provider knows which cannot in the cloud."""
         return _difference(decode(request.olds), decode(request.news))
 
     def Configure(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802, ARG002 -- gRPC's
-        """Asks for secrets to be marked, and for previews."""
+        """Request marked secrets, and previews."""
         return provider_pb2.ConfigureResponse(acceptSecrets=True, supportsPreview=True, supports_autonaming_configuration=True)
 
     def Check(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 -- gRPC's
-        """The inputs, with what the real provider would refuse of them.
+        """Return the inputs, with the errors that the real provider would report.
 
         Kubernetes objects without a name get the one that the Kubernetes provider would give them.
         """
@@ -55,51 +55,51 @@ class OfflineProvider(StandIn):
             except NoNameError as error:
                 abort(context, str(error))
         refused = refused_inputs(type_of(request.urn), news)
-        # Without a property: the engine would look for one of this name among the resource's own, and find none inside a block.
+        # Without a property: the engine would search for it among the resource's own properties, and find none inside a block.
         failures = [provider_pb2.CheckFailure(reason=f"{each.place}: {each.reason}") for each in refused]
         return provider_pb2.CheckResponse(inputs=encode(news), failures=failures)
 
     def Diff(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802, ARG002 -- gRPC's
-        """Whether the inputs changed. Never a replacement: which changes need one is for the real provider to say."""
+        """Return whether the inputs changed. Never a replacement: only the real provider knows which changes need one."""
         return _difference(decode(request.old_inputs) or decode(request.olds), decode(request.news))
 
     def Create(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 -- gRPC's
-        """In a preview the inputs; the engine takes what is not among them as unknown."""
+        """Return the inputs in a preview. The engine treats missing outputs as unknown."""
         if not request.preview:
             self._refuse(context, "create", request.urn)
         return provider_pb2.CreateResponse(properties=request.properties)
 
     def Update(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 -- gRPC's
-        """In a preview the old outputs with the new inputs over them."""
+        """Return the old outputs, overridden by the new inputs, in a preview."""
         if not request.preview:
             self._refuse(context, "update", request.urn)
         return provider_pb2.UpdateResponse(properties=encode({**decode(request.olds), **decode(request.news)}))
 
     def Delete(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 -- gRPC's
-        """Refused: a preview deletes nothing."""
+        """Refuse: a preview deletes nothing."""
         self._refuse(context, "delete", request.urn)
 
     def Read(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802, ARG002 -- gRPC's
-        """What the state knows; of what is only named, by a `get` or an import, the name, and the engine takes the rest as unknown."""
+        """Return the properties in the state. A `get` or an import has only the name, and the engine treats the rest as unknown."""
         known = request.properties if request.properties.fields else encode({"id": request.id})
         return provider_pb2.ReadResponse(id=request.id, properties=known, inputs=request.inputs)
 
     def Invoke(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 -- gRPC's
-        """Refused, since a made-up answer would be a false preview; what the program can do without is answered with nothing."""
+        """Refuse, since an invented answer would be a false preview. Calls that the program works without get an empty answer."""
         if request.tok not in UNANSWERED:
             self._refuse(context, "call", request.tok, "An offline preview needs an explicit value where the program calls it.")
         return provider_pb2.InvokeResponse()
 
     def Call(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 -- gRPC's
-        """Refused, as Invoke."""
+        """Refuse, as Invoke."""
         self._refuse(context, "call", request.tok, "An offline preview needs an explicit value where the program calls it.")
 
     def Construct(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 -- gRPC's
-        """Refused: what a remote component is made of only its plugin knows."""
+        """Refuse: only its plugin knows the parts of a remote component."""
         self._refuse(context, "construct", request.type, "Declare the resources themselves.")
 
     def Cancel(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802, ARG002 -- gRPC's
-        """Nothing waits here."""
+        """Do nothing: there are no waits."""
         return empty_pb2.Empty()
 
     def _refuse(self, context: grpc.ServicerContext, operation: str, what: str, remedy: str = "") -> NoReturn:

@@ -1,4 +1,4 @@
-"""What the Kubernetes provider does before anything is changed: names and defaults (Check), and what is different (Diff)."""
+"""The Kubernetes provider's steps before any change: names and defaults (Check), and differences (Diff)."""
 
 from __future__ import annotations
 
@@ -42,18 +42,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ProviderSettings:
-    """The settings that the stand-in acts on, with the official provider's defaults.
-
-    `namespace` is for namespaced objects that name none, "" for `default`. The two next say whether a change of the data of ConfigMaps
-    and Secrets is made in place instead of by replacement. `upsert` takes over what exists already when it should be created, and
-    `patch_force` takes every field over from whoever manages it.
-    """
+    """The settings that the stand-in supports, with the official provider's defaults."""
 
     namespace: str = ""
+    """Namespace of namespaced objects that set none; "" for `default`."""
+
     config_maps_mutable: bool = False
+    """Change the data of ConfigMaps in place instead of replacing them."""
+
     secrets_mutable: bool = False
+    """Change the data of Secrets in place instead of replacing them."""
+
     upsert: bool = False
+    """Take over an existing object on creation."""
+
     patch_force: bool = False
+    """Take over every field from other managers."""
 
 
 _POD_SPEC = (
@@ -94,7 +98,7 @@ _FIELDS: dict[str, tuple[str, ...]] = {
 
 
 def replacing_fields(each: KubeObject, settings: ProviderSettings) -> list[tuple[str, ...]]:
-    """The fields of an object of this kind that cannot change in place, each as its keys, `*` for any element of a list."""
+    """Return the fields of an object of this kind that cannot change in place, each as its keys, `*` for any element of a list."""
     kind = f"{each.get('apiVersion', '')}/{each.get('kind', '')}"
     fields = ["metadata.name", "metadata.namespace", *_FIELDS.get(kind, ())]
     if kind == "v1/Secret":
@@ -107,7 +111,7 @@ def replacing_fields(each: KubeObject, settings: ProviderSettings) -> list[tuple
 
 
 def replaces(path: Path, value: Any, fields: Sequence[tuple[str, ...]]) -> bool:
-    """Whether setting `value` at `path` touches one of `fields`: it is at or in the field, or holds it."""
+    """Return whether setting `value` at `path` affects one of `fields`: it is at or in the field, or contains it."""
     return any(_touches(path, value, field) for field in fields)
 
 
@@ -115,19 +119,19 @@ def _touches(path: Path, value: Any, field: tuple[str, ...]) -> bool:
     keys = [key if isinstance(key, str) else "*" for key in path]
     if len(keys) >= len(field):
         return keys[: len(field)] == list(field)
-    return keys == list(field[: len(keys)]) and _holds(value, field[len(keys) :])
+    return keys == list(field[: len(keys)]) and _contains(value, field[len(keys) :])
 
 
-def _holds(value: Any, field: tuple[str, ...]) -> bool:
+def _contains(value: Any, field: tuple[str, ...]) -> bool:
     if not field:
         return True
     if field[0] == "*":
-        return is_list(value) and any(_holds(each, field[1:]) for each in value)
-    return is_object(value) and field[0] in value and _holds(value[field[0]], field[1:])
+        return is_list(value) and any(_contains(each, field[1:]) for each in value)
+    return is_object(value) and field[0] in value and _contains(value[field[0]], field[1:])
 
 
 class ChangeKind(StrEnum):
-    """ADD and DELETE are of a field or an element; UPDATE is of a value, or one to a value that is not known yet."""
+    """Kind of a change. ADD and DELETE are of a field or an element; UPDATE is of a value, also to a value that is not known yet."""
 
     ADD = "ADD"
     DELETE = "DELETE"
@@ -136,7 +140,7 @@ class ChangeKind(StrEnum):
 
 @dataclass(frozen=True)
 class Difference:
-    """One property. `replaces` says that the object must be made anew for it."""
+    """A difference in one property. `replaces` is true if the object must be replaced for it."""
 
     path: Path
     change: ChangeKind
@@ -144,12 +148,12 @@ class Difference:
 
     @property
     def written(self) -> str:
-        """The path in Pulumi's form, such as `spec.containers[0].image` or `metadata.labels["app.kubernetes.io/name"]`."""
+        """The path in Pulumi's format, such as `spec.containers[0].image` or `metadata.labels["app.kubernetes.io/name"]`."""
         return written_path(self.path)
 
 
 def differences(old: Any, new: Any, replacing: Sequence[tuple[str, ...]] = ()) -> list[Difference]:
-    """The properties in which `new` differs from `old`; lists are compared by position."""
+    """Return the properties in which `new` differs from `old`. Lists are compared by position."""
     return [
         Difference(path, _change(before, after), replaces(path, None if after is ABSENT else after, replacing))
         for path, before, after in json_differences.differences(old, new, _alike)
@@ -163,12 +167,12 @@ def _change(old: Any, new: Any) -> ChangeKind:
 
 
 def _alike(old: Any, new: Any) -> bool:
-    # What is not known yet may become anything.
+    # An unknown value may become anything.
     return new is not UNKNOWN and same(old, new)
 
 
 def not_ignored(found: Iterable[Difference], ignored: Iterable[str]) -> list[Difference]:
-    """`found` without what is at or in one of the paths of the resource option `ignore_changes`."""
+    """Return `found` without differences at or in one of the paths of the resource option `ignore_changes`."""
     prefixes = list(ignored)
     return [each for each in found if not any(_is_in(each.written, prefix) for prefix in prefixes)]
 
@@ -178,7 +182,7 @@ def _is_in(path: str, prefix: str) -> bool:
 
 
 def top_level(found: Iterable[Difference]) -> list[str]:
-    """The properties of the resource itself in which something differs, once each."""
+    """Return the top-level properties in which something differs, once each."""
     return list(dict.fromkeys(str(each.path[0]) for each in found))
 
 
@@ -190,7 +194,7 @@ def diff_answer(
     delete_before_replace: bool = False,
     of_inputs: Callable[[Difference], bool] = lambda _: True,
 ) -> Any:
-    """The engine's message. `of_inputs` says of which differences it should show the inputs' values instead of the outputs'."""
+    """Return the engine's message. `of_inputs` selects differences for which it shows the inputs' values instead of the outputs'."""
     kinds: Any = provider_pb2.PropertyDiff.Kind
     response: Any = provider_pb2.DiffResponse
     return response(
@@ -210,25 +214,25 @@ def diff_answer(
 
 @dataclass(frozen=True)
 class DiffVerdict:
-    """The answer to Diff. `replaces` are the properties for which the object must be made anew."""
+    """The answer to Diff. `replaces` are the properties for which the object must be replaced."""
 
     found: list[Difference]
     replaces: list[str]
     delete_before_replace: bool
 
     def answer(self) -> Any:
-        """The engine's message. The names of whole properties (`diffs`) are left out, as the official provider leaves them."""
+        """Return the engine's message. Omits the names of whole properties (`diffs`), as the official provider does."""
         return diff_answer(
             self.found,
             replaces=self.replaces,
             delete_before_replace=self.delete_before_replace,
-            # A removed property is in no outputs that the engine could show.
+            # A removed property is not in the outputs, so the engine could not show it.
             of_inputs=lambda each: each.change is ChangeKind.DELETE,
         )
 
 
 def require_offered(urn: str) -> None:
-    """Raises ProviderError for the resource types that the stand-in does not do."""
+    """Raise ProviderError for the resource types that the stand-in does not support."""
     token = type_of(urn)
     if token == "kubernetes:helm.sh/v3:Release":  # noqa: S105 -- a type token
         raise ProviderError(
@@ -247,7 +251,7 @@ def require_offered(urn: str) -> None:
 def check(  # noqa: PLR0913 -- what the engine asks with
     kinds: Kinds, settings: ProviderSettings, urn: str, olds: Properties, news: Properties, *, seed: bytes, wish: Any = None
 ) -> Properties:
-    """The inputs that all later steps work with: the program's in their normal form, named and put into a namespace."""
+    """Return the inputs that all later steps use: the program's in their normal form, with a name and a namespace."""
     require_offered(urn)
     inputs: KubeObject = hyphenated(plain(news))
     inputs["apiVersion"], inputs["kind"] = kind_of(urn, inputs)
@@ -269,9 +273,9 @@ def diff(  # noqa: PLR0913 -- what the engine asks with
     ignored: Sequence[str],
     is_unready: Callable[[KubeObject], bool] = lambda _: False,
 ) -> DiffVerdict:
-    """What an update would change: the inputs in the state against the new ones. The cluster is not looked at.
+    """Return the changes of an update: the inputs in the state against the new ones. The cluster is not read.
 
-    `is_unready` says of a live Job whether it has not completed, for the annotation pulumi.com/replaceUnready.
+    `is_unready` returns whether a live Job has not completed, for the annotation pulumi.com/replaceUnready.
     """
     new = normalized(kinds, hyphenated(plain(news)))
     old = normalized(kinds, inputs_in(state, old_inputs))
@@ -280,7 +284,7 @@ def diff(  # noqa: PLR0913 -- what the engine asks with
     for key in ("apiVersion", "kind"):
         old.setdefault(key, new[key])
     if name_of(new) and name_of(live):
-        # A name that was generated and is now written down is the same name.
+        # A generated name that is now set explicitly is the same name.
         old["metadata"]["name"] = name_of(live)
     found = not_ignored(differences(old, new, replacing_fields(new, settings)), ignored)
     replaces = [each.written for each in found if each.replaces]
@@ -291,7 +295,7 @@ def diff(  # noqa: PLR0913 -- what the engine asks with
 
 
 def _in_a_namespace(kinds: Kinds, each: KubeObject, new: KubeObject) -> KubeObject:
-    """`each` in the namespace `default` if it names none; in none if its kind is not in namespaces."""
+    """Return `each` in the namespace `default` if it has none, and without a namespace if its kind is not namespaced."""
     found = dict(metadata(each))
     if kinds.is_namespaced(new["apiVersion"], new["kind"]):
         found["namespace"] = found.get("namespace") or DEFAULT_NAMESPACE
@@ -305,11 +309,11 @@ INITIAL_API_VERSION = "__initialApiVersion"
 INPUTS = "__inputs"
 
 SHARED_FIELD_MANAGER = "pulumi-kubernetes"
-"""The manager of a Create, and of all that was made with client-side apply."""
+"""Field manager of a Create, and of all objects created with client-side apply."""
 
 
 def recorded(live: KubeObject, inputs: KubeObject, given: Properties, initial_api_version: str, manager: str) -> Properties:
-    """The outputs of a resource. What is secret in the inputs that the engine gave is secret here."""
+    """Return the outputs of a resource. Values that are secret in the engine's inputs are secret here."""
     outputs = with_secrets(underscored(live), given)
     string_data = given.get("stringData")
     data = outputs.get("data")
@@ -320,34 +324,34 @@ def recorded(live: KubeObject, inputs: KubeObject, given: Properties, initial_ap
 
 
 def live_part(state: Properties) -> KubeObject:
-    """The object in the outputs of a resource, as it was when they were recorded."""
+    """Return the object in the outputs of a resource, as it was when they were recorded."""
     return {key: value for key, value in hyphenated(plain(state)).items() if key not in {FIELD_MANAGER, INITIAL_API_VERSION, INPUTS}}
 
 
 def inputs_in(state: Properties, old_inputs: Properties) -> KubeObject:
-    """The inputs that are in force: the engine's.
+    """Return the current inputs: the engine's.
 
-    The state's own differ where an update failed: they are what was tried. An engine that sends none has only them.
+    The state's own differ after a failed update: they are the attempted ones. They are used if the engine sends none.
     """
     found: KubeObject = hyphenated(plain(old_inputs)) or hyphenated(plain(state.get(INPUTS))) or {}
     return found
 
 
 def field_manager(state: Properties, inputs: KubeObject) -> str:
-    """The field manager of a resource: what its annotation says, else the one that it has had since it was made, else a new one."""
+    """Return the field manager of a resource: from its annotation, else its previous one, else a new one."""
     known: str = annotation(inputs, PATCH_FIELD_MANAGER) or plain(state.get(FIELD_MANAGER, ""))
     return known or f"{SHARED_FIELD_MANAGER}-{secrets.token_hex(4)}"
 
 
 def initial_api_version(state: Properties, inputs: KubeObject) -> str:
-    """The apiVersion with which the resource was made."""
+    """Return the apiVersion with which the resource was created."""
     return plain(state.get(INITIAL_API_VERSION)) or inputs.get("apiVersion", "")
 
 
 def with_secrets(outputs: Any, inputs: Any) -> Properties:
-    """`outputs` with secret what is secret in `inputs`, and the data of a Secret in any case.
+    """Return `outputs` with those values secret that are secret in `inputs`, and the data of a Secret in any case.
 
-    Where a list of the inputs holds a secret, the whole list is secret: the server may have reordered it.
+    If a list of the inputs contains a secret, the whole list is secret: the server may have reordered it.
     """
     found: Properties = dict(outputs)
     if found.get("kind") == "Secret":

@@ -1,7 +1,7 @@
-"""When an object is ready or gone, by kind, and waiting for that: what `pulumi up` waits for.
+"""Readiness and deletion of objects by kind, and waiting for them, as `pulumi up` does.
 
-The kinds and their rules are the real provider's (provider/pkg/await). An object of any other kind is ready when it exists, a
-custom resource too: the real provider waits for those only where the annotation `pulumi.com/waitFor` says for what.
+The kinds and their rules are the real provider's (provider/pkg/await). An object of any other kind is ready when it exists, also a custom
+resource. The real provider waits for those only if the annotation `pulumi.com/waitFor` names a condition.
 """
 
 from __future__ import annotations
@@ -35,11 +35,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Standing:
-    """How an object stands: ready if nothing is missing (None), not yet, or failed for good.
+    """Readiness of an object: ready if nothing is missing (None), not yet, or failed for good.
 
-    What is missing is said in the official provider's words where they were seen, which may be none at all (an empty tuple), else in
-    words of its own. `settles_after` is the time in seconds after which the official provider no longer waits for it and takes the
-    object as it is.
+    `missing` has the official provider's messages where they were observed, which may be none at all (an empty tuple), else own messages.
+    `settles_after` is the time in seconds after which the official provider stops waiting and accepts the object as it is.
     """
 
     missing: tuple[str, ...] | None = None
@@ -48,7 +47,7 @@ class Standing:
 
     @property
     def ready(self) -> bool:
-        """Whether nothing is missing."""
+        """True if nothing is missing."""
         return self.missing is None
 
 
@@ -58,23 +57,23 @@ UNREADY = Standing(())
 
 @dataclass(frozen=True)
 class ReadinessRule:
-    """How to look at a kind, and how long the official provider waits for it unless told otherwise.
-
-    `is_asked_for` says that it stands in the object's own annotation; `is_looked_at_by_read` that a refresh looks too.
-    """
+    """Check of a kind, and the official provider's default time limit."""
 
     look: Callable[[KubeObject, LabApi], Standing]
     timeout_seconds: float = 600
-    is_asked_for: bool = False
-    is_looked_at_by_read: bool = False
+    is_requested: bool = False
+    """True if the object's own annotation requests the check."""
+
+    applies_to_read: bool = False
+    """True if a refresh checks it, too."""
 
 
 class WaitForError(Exception):
-    """The annotation pulumi.com/waitFor cannot be understood."""
+    """The annotation pulumi.com/waitFor has an invalid value."""
 
 
 def rule_for(live: KubeObject) -> ReadinessRule | None:
-    """The rule of an object, None when it is ready as soon as it exists. Raises WaitForError."""
+    """Return the rule of an object, or None if it is ready as soon as it exists. Raises WaitForError."""
     if wish := annotation(live, WAIT_FOR):
         return _annotated(wish)
     return _RULES.get(f"{live.get('apiVersion')}/{live.get('kind')}")
@@ -93,7 +92,7 @@ def _annotated(wish: str) -> ReadinessRule:
     def look(live: KubeObject, _api: LabApi) -> Standing:
         return next((standing for one in looks if not (standing := one(live)).ready), READY)
 
-    return ReadinessRule(look, is_asked_for=True)
+    return ReadinessRule(look, is_requested=True)
 
 
 def _wish(wish: str) -> Callable[[KubeObject], Standing]:
@@ -118,7 +117,7 @@ def _wish(wish: str) -> Callable[[KubeObject], Standing]:
 
         return has_value
     raise WaitForError(
-        f"{WAIT_FOR}: {wish!r} is none of `condition=NAME`, `condition=NAME=STATUS`, `jsonpath={{.a.b}}`, `jsonpath={{.a.b}}=VALUE`, "
+        f"{WAIT_FOR}: {wish!r} is not one of `condition=NAME`, `condition=NAME=STATUS`, `jsonpath={{.a.b}}`, `jsonpath={{.a.b}}=VALUE`, "
         "or a JSON list of these (the stand-in provider knows no brackets in a path)"
     )
 
@@ -145,7 +144,7 @@ def _observed(live: KubeObject) -> bool:
 
 
 def _pods(live: KubeObject, api: LabApi) -> tuple[str, ...]:
-    """What the pods of a workload that are not ready say, for the message."""
+    """Return messages of a workload's pods that are not ready."""
     labels = _object(_object(_spec(live).get("selector")).get("matchLabels"))
     if not labels:
         return ()
@@ -209,7 +208,7 @@ _NO_PODS = "Service does not target any Pods. Selected Pods may not be ready, or
 _NO_ADDRESS = "Service was not allocated an IP address; does your cloud provider support this?"
 
 _SETTLED_SECONDS = 10.0
-"""The official provider waits so long for more to come to a Service's slices, and then takes them as they are, empty ones too."""
+"""Seconds that the official provider waits for more endpoints of a Service. Then it accepts them, even empty ones."""
 
 
 def _service(live: KubeObject, api: LabApi) -> Standing:
@@ -252,17 +251,17 @@ def _secret(live: KubeObject, _api: LabApi) -> Standing:
 
 
 _RULES = {
-    "apps/v1/DaemonSet": ReadinessRule(_daemon_set, is_looked_at_by_read=True),
-    "apps/v1/Deployment": ReadinessRule(_deployment, is_looked_at_by_read=True),
-    "apps/v1/StatefulSet": ReadinessRule(_stateful_set, is_looked_at_by_read=True),
-    "batch/v1/Job": ReadinessRule(_job, is_looked_at_by_read=True),
-    "networking.k8s.io/v1/Ingress": ReadinessRule(_ingress, is_looked_at_by_read=True),
+    "apps/v1/DaemonSet": ReadinessRule(_daemon_set, applies_to_read=True),
+    "apps/v1/Deployment": ReadinessRule(_deployment, applies_to_read=True),
+    "apps/v1/StatefulSet": ReadinessRule(_stateful_set, applies_to_read=True),
+    "batch/v1/Job": ReadinessRule(_job, applies_to_read=True),
+    "networking.k8s.io/v1/Ingress": ReadinessRule(_ingress, applies_to_read=True),
     "v1/PersistentVolume": ReadinessRule(_volume, 300),
     "v1/PersistentVolumeClaim": ReadinessRule(_claim, 300),
-    "v1/Pod": ReadinessRule(_pod, is_looked_at_by_read=True),
+    "v1/Pod": ReadinessRule(_pod, applies_to_read=True),
     "v1/ResourceQuota": ReadinessRule(_quota, 60),
     "v1/Secret": ReadinessRule(_secret, 5),
-    "v1/Service": ReadinessRule(_service, is_looked_at_by_read=True),
+    "v1/Service": ReadinessRule(_service, applies_to_read=True),
 }
 
 
@@ -277,14 +276,14 @@ _DELETED_WITHOUT_WAIT = {
     "v1/Namespace",
     "v1/Pod",
 }
-"""The only kinds for which pulumi.com/skipAwait also means not to wait for the deletion."""
+"""The only kinds for which pulumi.com/skipAwait also disables waiting for the deletion."""
 
 _OVER = "timed out waiting for the condition"
-"""What the official provider says of a deletion, and of pulumi.com/waitFor, when the time is over."""
+"""The official provider's message when the time for a deletion, or for pulumi.com/waitFor, is over."""
 
 
 class NotReadyError(Exception):
-    """The object is there but not ready, or not gone; `live` is how it was seen last, `details` say what is missing."""
+    """The object exists but is not ready, or is not gone. `live` is its last observed state, `details` are the missing conditions."""
 
     def __init__(self, text: str, live: KubeObject, details: Sequence[str] = ()) -> None:
         super().__init__(text)
@@ -293,7 +292,7 @@ class NotReadyError(Exception):
 
 
 def timeout_of(custom_timeout: float, inputs: KubeObject) -> float | None:
-    """How long the program says to wait: its option `custom_timeouts`, else the annotation, else None."""
+    """Return the time limit that the program sets: its option `custom_timeouts`, else the annotation, else None."""
     if custom_timeout:
         return custom_timeout
     text = annotation(inputs, TIMEOUT_SECONDS)
@@ -301,7 +300,10 @@ def timeout_of(custom_timeout: float, inputs: KubeObject) -> float | None:
 
 
 def wait_until_ready(api: LabApi, live: KubeObject, inputs: KubeObject, timeout: float | None) -> KubeObject:
-    """The object once it is ready. Raises NotReadyError when it fails, goes, or is not ready in time, and when cancelled."""
+    """Return the object once it is ready.
+
+    Raises NotReadyError when it fails, disappears, or is not ready in time, and when cancelled.
+    """
     rule = None if is_true(inputs, SKIP_AWAIT) else rule_for(live)
     if rule is None:
         return live
@@ -317,21 +319,21 @@ def wait_until_ready(api: LabApi, live: KubeObject, inputs: KubeObject, timeout:
             live = found
             standing = rule.look(live, api)
     except CancelledError:
-        text = _OVER if rule.is_asked_for else f'Resource operation was cancelled for "{name_of(live)}"'
+        text = _OVER if rule.is_requested else f'Resource operation was cancelled for "{name_of(live)}"'
         raise NotReadyError(text, live, standing.missing or ()) from None
     if standing.ready or standing.settles_after is not None:
         return live
     if standing.failed:
         raise _unready(live, standing)
-    if rule.is_asked_for:
+    if rule.is_requested:
         raise NotReadyError(_OVER, live)
     raise NotReadyError(f"'{name_of(live)}' timed out waiting to be Ready", live, standing.missing or ())
 
 
 def require_ready(api: LabApi, live: KubeObject, inputs: KubeObject) -> None:
-    """Raises NotReadyError if the object is of a kind that a refresh looks at, and is not ready at this moment."""
+    """Raise NotReadyError if the object is of a kind that a refresh checks, and is not ready now."""
     rule = None if is_true(inputs, SKIP_AWAIT) else rule_for(live)
-    if rule and rule.is_looked_at_by_read and not (standing := rule.look(live, api)).ready and standing.settles_after is None:
+    if rule and rule.applies_to_read and not (standing := rule.look(live, api)).ready and standing.settles_after is None:
         raise _unready(live, standing)
 
 
@@ -340,7 +342,7 @@ def _unready(live: KubeObject, standing: Standing) -> NotReadyError:
 
 
 def wait_until_gone(api: LabApi, live: KubeObject, inputs: KubeObject, timeout: float | None) -> None:
-    """Returns when the object is gone. Raises NotReadyError when it is not in time, and when cancelled."""
+    """Return when the object is gone. Raises NotReadyError when it is not gone in time, and when cancelled."""
     kind = f"{live['apiVersion']}/{live['kind']}"
     if is_true(inputs, SKIP_AWAIT) and kind in _DELETED_WITHOUT_WAIT:
         return
@@ -348,7 +350,7 @@ def wait_until_gone(api: LabApi, live: KubeObject, inputs: KubeObject, timeout: 
     try:
         for _ in _ticks(api, timeout or _DELETION_SECONDS.get(kind, _DEFAULT_DELETION_SECONDS)):
             found = api.get(live["apiVersion"], live["kind"], namespace_of(live), name_of(live))
-            # Another uid is another object: a controller made it anew under the same name.
+            # Another uid is another object: a controller created it again under the same name.
             if found is None or metadata(found).get("uid") != uid:
                 return
             live = found
@@ -358,7 +360,7 @@ def wait_until_gone(api: LabApi, live: KubeObject, inputs: KubeObject, timeout: 
 
 
 def _ticks(api: LabApi, seconds: float) -> Iterator[float]:
-    """The moments at which to look again: at once, then ever more rarely, until the time is over. Raises CancelledError."""
+    """Yield the times at which to check again: at once, then with growing pauses, until the time is over. Raises CancelledError."""
     started = time.monotonic()
     pause = 0.05
     while (waited := time.monotonic() - started) < seconds:

@@ -1,4 +1,4 @@
-"""Serving a resource provider to the Pulumi engine, and telling the engine what does not work."""
+"""Serve a resource provider to the Pulumi engine, and report errors to it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _DETAILS = "grpc-status-details-bin"
 
 
 class _Status(grpc.Status):
-    """What grpc asks of a status that carries details."""
+    """A status with details, as grpc requires it."""
 
     def __init__(self, message: str, details: bytes) -> None:
         self.code = grpc.StatusCode.UNKNOWN
@@ -33,13 +33,13 @@ class _Status(grpc.Status):
 
 
 def abort(context: grpc.ServicerContext, message: str, code: grpc.StatusCode = grpc.StatusCode.UNKNOWN) -> NoReturn:
-    """Ends the call: it failed, and nothing was changed."""
+    """End the call: it failed, and nothing was changed."""
     context.abort(code, message)
     raise AssertionError("abort does not return")  # pyrefly: ignore[unreachable] -- grpc has no types that promise it
 
 
 def abort_partial(context: grpc.ServicerContext, failure: PartialFailureError) -> NoReturn:
-    """Ends the call: it failed, but the engine must keep the object in its state."""
+    """End the call: it failed, but the engine must keep the object in its state."""
     detail: Any = provider_pb2.ErrorResourceInitFailed(
         id=failure.identity,
         properties=encode(failure.state),
@@ -53,41 +53,40 @@ def abort_partial(context: grpc.ServicerContext, failure: PartialFailureError) -
 
 
 class StandIn(provider_pb2_grpc.ResourceProviderServicer):
-    """What every stand-in answers: for the provider `name`, at the `version` of its SDK."""
+    """Base class of the stand-ins, for the provider `name` at the `version` of its SDK."""
 
     def __init__(self, name: str, version: str) -> None:
         self._name = name
         self._version = version
 
     def Attach(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802, ARG002 -- gRPC's
-        """The engine says where it listens; nothing is sent to it."""
+        """Accept the engine's address. Nothing is sent to it."""
         return empty_pb2.Empty()
 
     def GetPluginInfo(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802, ARG002 -- gRPC's
-        """The version, which the engine compares with the SDK's."""
+        """Return the version, which the engine compares with the SDK's."""
         return plugin_pb2.PluginInfo(version=self._version)
 
     def GetSchema(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802, ARG002 -- gRPC's
-        """A schema without types: programs in Python bring theirs along."""
+        """Return a schema without types: programs in Python include theirs."""
         return provider_pb2.GetSchemaResponse(schema=json.dumps({"name": self._name, "version": self._version}))
 
     def close(self) -> None:
-        """Ends all that waits, and connections."""
+        """End all waits and connections."""
 
 
 _MESSAGE_BYTES = 400 * 1024 * 1024
-"""As large as the engine's own limit: a state with many objects is one message."""
+"""The engine's own limit: a state with many objects is one message."""
 
 _WORKERS = 32
-"""Calls under way at once. One that waits for an object holds a worker, so there are more than the engine's parallelism of 16."""
+"""Concurrent calls. A call that waits for an object occupies a worker, so this is more than the engine's parallelism of 16."""
 
 
 @contextmanager
 def serve(provider: StandIn) -> Generator[int]:
-    """Serves `provider` on a free port of loopback while the context lasts; yields the port.
+    """Serve `provider` on a free port of loopback until the block ends, then close it. Yield the port.
 
-    For PULUMI_DEBUG_PROVIDERS=NAME:PORT, with which the engine attaches to a running provider instead of looking for a plugin.
-    The provider is closed at the end.
+    For PULUMI_DEBUG_PROVIDERS=NAME:PORT, with which the engine connects to a running provider instead of searching for a plugin.
     """
     options = [("grpc.max_receive_message_length", _MESSAGE_BYTES), ("grpc.max_send_message_length", _MESSAGE_BYTES)]
     server = grpc.server(ThreadPoolExecutor(_WORKERS), options=options)
@@ -98,19 +97,19 @@ def serve(provider: StandIn) -> Generator[int]:
         yield port
     finally:
         stopped = server.stop(grace=1)
-        # A call that waits for an object would hold its worker, and with it the end of the program, for minutes.
+        # Otherwise a call that waits for an object would block its worker, and the end of the program, for minutes.
         provider.close()
         stopped.wait()
 
 
 class ProviderError(Exception):
-    """An operation failed, and the state stays as it is."""
+    """An operation failed, and the state is unchanged."""
 
 
 class PartialFailureError(Exception):
-    """An operation left something behind that the state must keep: the object is there, but not as it should be.
+    """An operation failed and left an object that the state must keep: it exists, but not as requested.
 
-    `reasons` are what the state keeps as the resource's errors: the text, and what is known beside it.
+    `reasons` are the resource's errors in the state: the text, then the details.
     """
 
     def __init__(

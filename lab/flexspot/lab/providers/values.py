@@ -1,7 +1,7 @@
-"""Properties as the Pulumi engine sends them, and as Python holds them.
+"""Properties in the Pulumi engine's format, and in Python.
 
-On the wire a property bag is a protobuf Struct in which an unknown value is one of a few fixed strings and a secret is an object
-with a fixed signature key (pulumi/pulumi, sdk/go/common/resource/plugin/rpc.go). In Python they are UNKNOWN and Secret.
+On the wire a property bag is a protobuf Struct. In it an unknown value is one of a few fixed strings, and a secret is an object with a
+fixed signature key (pulumi/pulumi, sdk/go/common/resource/plugin/rpc.go). In Python they are UNKNOWN and Secret.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Properties = dict[str, Any]
 
 
 class UnknownValue(Enum):
-    """A value that exists only once something else has been created."""
+    """A value that exists only once another resource has been created."""
 
     UNKNOWN = "unknown"
 
@@ -37,7 +37,7 @@ class Secret:
     value: Any
 
 
-# The SDKs cannot have hyphens in property names, so a CustomResourceDefinition's schema has these two spellings.
+# The SDKs do not allow hyphens in property names, so a CustomResourceDefinition's schema has these two spellings.
 _HYPHENATED = {
     name.replace("-", "_"): name
     for name in (
@@ -54,50 +54,50 @@ _UNDERSCORED = {hyphenated: underscored for underscored, hyphenated in _HYPHENAT
 
 
 def is_object(value: Any) -> TypeGuard[dict[str, Any]]:
-    """Whether a JSON value is an object."""
+    """Return whether a JSON value is an object."""
     return isinstance(value, dict)
 
 
 def is_list(value: Any) -> TypeGuard[list[Any]]:
-    """Whether a JSON value is a list."""
+    """Return whether a JSON value is a list."""
     return isinstance(value, list)
 
 
 def decode(struct: Any) -> Properties:
-    """The properties of a protobuf Struct. Nulls in objects are left out, as the real provider does."""
+    """Return the properties of a protobuf Struct. Nulls in objects are omitted, as the real provider does."""
     found = _decoded(json_format.MessageToDict(struct))
     return found if is_object(found) else {}
 
 
 def encode(properties: Properties) -> Any:
-    """The protobuf Struct of `properties`."""
+    """Return the protobuf Struct of `properties`."""
     struct: Any = struct_pb2.Struct()
     json_format.ParseDict(_encoded(properties), struct)
     return struct
 
 
 def plain(value: Any) -> Any:
-    """`value` without the wrapping of secrets; UNKNOWN stays. Shares nothing with `value`, so it may be changed."""
+    """Return `value` without the wrapping of secrets; UNKNOWN stays. Shares nothing with `value`, so it may be changed."""
     return plain(value.value) if isinstance(value, Secret) else _each(value, plain)
 
 
 def without_secrets(value: Any) -> Any:
-    """`value` with UNKNOWN in the place of each secret. Shares nothing with `value`."""
+    """Return `value` with UNKNOWN instead of each secret. Shares nothing with `value`."""
     return UNKNOWN if isinstance(value, Secret) else _each(value, without_secrets)
 
 
 def has_unknown(value: Any) -> bool:
-    """Whether UNKNOWN is anywhere in `value`."""
+    """Return whether UNKNOWN is anywhere in `value`."""
     return value is UNKNOWN or any(map(has_unknown, _parts(value)))
 
 
 def has_secret(value: Any) -> bool:
-    """Whether a Secret is anywhere in `value`."""
+    """Return whether a Secret is anywhere in `value`."""
     return isinstance(value, Secret) or any(map(has_secret, _parts(value)))
 
 
 def _each(value: Any, change: Callable[[Any], Any]) -> Any:
-    """`value` with its parts changed."""
+    """Return `value` with its parts changed."""
     if isinstance(value, Secret):
         return Secret(change(value.value))
     if is_object(value):
@@ -112,12 +112,12 @@ def _parts(value: Any) -> Iterable[Any]:
 
 
 def hyphenated(value: Any) -> Any:
-    """`value` with the keys that Kubernetes spells with hyphens, for the API server."""
+    """Return `value` with the keys that Kubernetes spells with hyphens, for the API server."""
     return _renamed(value, _HYPHENATED)
 
 
 def underscored(value: Any) -> Any:
-    """`value` with the keys that the SDKs spell with underscores, for the engine."""
+    """Return `value` with the keys that the SDKs spell with underscores, for the engine."""
     return _renamed(value, _UNDERSCORED)
 
 
@@ -125,7 +125,7 @@ def _decoded(value: Any) -> Any:
     if is_object(value):
         return _decoded_object(value)
     if isinstance(value, float) and value.is_integer():
-        # Protobuf has only doubles; Kubernetes wants 3, not 3.0.
+        # Protobuf has only doubles; Kubernetes needs 3, not 3.0.
         return int(value)
     if isinstance(value, str) and value in UNKNOWNS:
         return UNKNOWN

@@ -1,1 +1,1 @@
-"""The programs that the lab runs: which they are, where they are cached, how they are built."""
+"""The programs that the lab runs: their list, their cache and their build."""

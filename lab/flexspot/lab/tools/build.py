@@ -1,4 +1,4 @@
-"""Building the tools, each family from its pinned Go module, so that it can be watched, interrupted and explained."""
+"""Build the tools, each family from its pinned Go module, with progress, interruption and explained errors."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _EVIDENCE_LINES = 20
 
 
 def require_go(family: str) -> str:
-    """The path of the `go` command. Raises LabError when there is none."""
+    """Return the path of the `go` command. Raises LabError if there is none."""
     go = shutil.which("go")
     if go is None:
         raise LabError(
@@ -49,17 +49,17 @@ def require_go(family: str) -> str:
 
 
 def run_go(family: str, arguments: Sequence[str], folder: Path, on_line: Callable[[str], None]) -> list[str]:
-    """Runs `go ARGUMENTS` in `folder` and returns its standard output, a line an entry.
+    """Run `go ARGUMENTS` in `folder` and return the lines of its standard output.
 
-    Each line of standard error goes to `on_line` as it comes. When interrupted, the whole process group is ended first.
-    Raises LabError with the last lines of standard error when go fails.
+    Passes each line of standard error to `on_line` as it comes. When interrupted, the whole process group is killed first. Raises LabError
+    with the last lines of standard error when go fails.
     """
     go = require_go(family)
-    # GOWORK and CGO_ENABLED are set because a user's own values would build something else than what is pinned.
+    # A user's own GOWORK and CGO_ENABLED would build something other than what is pinned.
     environment = os.environ | {"CGO_ENABLED": "0", "GOWORK": "off"}
     recent: deque[str] = deque(maxlen=_EVIDENCE_LINES)
     with ExitStack() as stack:
-        # Standard output goes to a file, because a pipe that nobody reads while standard error is read would fill up and block go.
+        # Standard output goes to a file: a pipe that is not read while standard error is read would fill up and block go.
         output = stack.enter_context(tempfile.TemporaryFile("w+", encoding="utf-8"))
         with interrupts_wait():
             process = stack.enter_context(
@@ -110,7 +110,7 @@ def _failure(family: str, arguments: Sequence[str], status: int, evidence: tuple
 
 
 def disk_full(family: str, evidence: tuple[str, ...] = ()) -> LabError:
-    """The error for a full disk, with the folders that a build writes to."""
+    """Return the error for a full disk, with the folders that a build writes to."""
     return LabError(
         f"building {family} failed: no space left on the disk.",
         "free about 10 GiB where go keeps its files (`go env GOCACHE GOMODCACHE`) and run the same command again; finished parts are kept.",
@@ -122,7 +122,7 @@ MODULES = Path(__file__).parent
 
 
 class Patch(Record):
-    """A text replacement in one source file of the family's module; it must match exactly `count` times."""
+    """A text replacement in one source file of the family's module. It must match exactly `count` times."""
 
     file: str
     find: str
@@ -131,29 +131,30 @@ class Patch(Record):
 
 
 class Family(Record):
-    """Programs built from one Go module; `assets` maps a folder name to glob patterns inside that module.
-
-    A family without `binaries` is files alone.
-    """
+    """Programs built from one Go module."""
 
     name: str
     module: str
     binaries: dict[str, str] = Field(default_factory=dict)
+    """Name of each program, and its Go package. A family without any consists of files alone."""
+
     ldflags: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     """Go's build tags."""
     assets: dict[str, list[str]] = Field(default_factory=dict)
+    """Folder names, and glob patterns inside the module."""
+
     patches: tuple[Patch, ...] = ()
     scripts: tuple[str, ...] = ()
-    """Programs of the module that need no building, put beside the built ones."""
+    """Programs of the module that need no building, placed next to the built ones."""
     on_request: Annotated[bool, Field(exclude=True)] = False
-    """No part of a lab: built only where it is asked for."""
+    """True if no lab needs it: it is built only on request."""
     folder: Annotated[Path, Field(exclude=True)] = MODULES
-    """Where the family's go.mod and go.sum are; set when tools.yaml is read."""
+    """Folder with the family's go.mod and go.sum; set when tools.yaml is read."""
 
     @property
     def version(self) -> str:
-        """The pinned version of the family's module, such as v1.36.1, as its go.mod has it."""
+        """Pinned version of the family's module in its go.mod, such as v1.36.1."""
         pin = re.search(rf"^(?:require )?\s*{re.escape(self.module)} (v\S+)", (self.folder / "go.mod").read_text(), re.MULTILINE)
         if pin is None:
             raise ValueError(f"{self.folder / 'go.mod'} does not require {self.module}")
@@ -161,9 +162,9 @@ class Family(Record):
 
     @property
     def key(self) -> str:
-        """A hash of all that decides the built files.
+        """Hash of everything that determines the built files.
 
-        These are the module files, the source of a program of ours beside them, this family's entry, the operating system and processor.
+        These are the module files, the source of our own program next to them, this family's entry, the operating system and processor.
         """
         digest = hashlib.sha256()
         for part in (
@@ -178,11 +179,11 @@ class Family(Record):
 
     @property
     def go(self) -> str:
-        """The least version of Go that builds it, such as 1.26.6, as its go.mod has it."""
+        """Lowest version of Go that builds it, from its go.mod, such as 1.26.6."""
         return re.findall(r"^go (\S+)", (self.folder / "go.mod").read_text(), re.MULTILINE)[0]
 
     def built_in(self, cache: Path) -> Path:
-        """The folder of a cache that holds it once it is built."""
+        """Return the folder of the built family in a cache."""
         return cache / f"{self.name}-{self.key}"
 
 
@@ -191,56 +192,56 @@ class _FamilyFile(Record):
 
 
 def read_families(path: Path) -> tuple[Family, ...]:
-    """The families of a tools.yaml, whose module files are in folders beside it. Raises DataFileError when it breaks its schema."""
+    """Return the families of a tools.yaml, whose module files are in folders next to it. Raises DataFileError if it violates its schema."""
     return tuple(family.model_copy(update={"folder": path.parent / family.name}) for family in read_records(path, _FamilyFile).families)
 
 
 @cache
 def all_families() -> tuple[Family, ...]:
-    """Every family, in the order in which they are built: the quick ones first, those on request last."""
+    """Return every family, in the order in which they are built: the quick ones first, those on request last."""
     return read_families(MODULES / "tools.yaml")
 
 
 def families() -> tuple[Family, ...]:
-    """The families that a lab needs, without those on request."""
+    """Return the families that a lab needs, without those on request."""
     return tuple(family for family in all_families() if not family.on_request)
 
 
 def family_named(name: str) -> Family:
-    """The family `name`, on request or not. Raises KeyError when there is none."""
+    """Return the family `name`, on request or not. Raises KeyError if there is none."""
     return {family.name: family for family in all_families()}[name]
 
 
 def tool_cache() -> Path:
-    """Where built tools are kept: the user's cache folder ($XDG_CACHE_HOME/flexspot/tools on Linux), shared by all projects."""
+    """Return the folder of built tools: the user's cache folder ($XDG_CACHE_HOME/flexspot/tools on Linux), shared by all projects."""
     return platformdirs.user_cache_path("flexspot") / "tools"
 
 
 @dataclass(frozen=True)
 class Tools:
-    """Where built programs and their files are, through the project's links."""
+    """Paths of built programs and their files, through the project's links."""
 
     links: Path
 
     def binary(self, name: str) -> Path:
-        """The program `name`."""
+        """Return the path of the program `name`."""
         return self.links / "bin" / name
 
     def assets(self, family: str, folder: str) -> list[Path]:
-        """The files of one asset folder of a family, sorted by name."""
+        """Return the files of one asset folder of a family, sorted by name."""
         return sorted((self.links / "assets" / family / folder).iterdir())
 
 
 def ensure_tools(links: Path, progress: Progress, cache: Path | None = None, wanted: tuple[Family, ...] | None = None) -> Tools:
-    """Builds what the cache lacks and links everything under `links`; does nothing that is already done.
+    """Build what the cache lacks and link everything under `links`. Does nothing that is already done.
 
-    `cache` is tool_cache() and `wanted` the lab's families unless given.
+    `cache` defaults to tool_cache() and `wanted` to the lab's families.
 
-    Safe to interrupt and to run twice at once: a family appears in the cache whole or not at all.
-    Raises LabError when Go is missing or a build fails.
+    Safe to interrupt and to run twice at once: a family appears in the cache as a whole or not at all. Raises LabError when Go is missing
+    or a build fails.
     """
     cache = cache or tool_cache()
-    # Before anything is built: go may complete a family's go.sum, which is part of its key.
+    # Determined before anything is built: go may complete a family's go.sum, which is part of its key.
     targets = [(family, family.built_in(cache)) for family in wanted or families()]
     missing = [(family, target) for family, target in targets if not target.is_dir()]
     for number, (family, target) in enumerate(missing, 1):
@@ -265,8 +266,8 @@ def _ensure_family(family: Family, target: Path, progress: Progress, step: str) 
 
 
 def _build(family: Family, target: Path, step: str, progress: Progress) -> None:
-    begun = time.monotonic()
-    # What an earlier build left behind when it was killed; the lock says that nobody is using it.
+    started = time.monotonic()
+    # Remains of an earlier build that was killed. The lock ensures that no process uses them.
     for leftover in target.parent.glob(f".{target.name}.*"):
         shutil.rmtree(leftover)
     progress.begin(step, "downloading sources")
@@ -313,11 +314,11 @@ def _build(family: Family, target: Path, step: str, progress: Progress) -> None:
     except BaseException:
         shutil.rmtree(scratch, ignore_errors=True)
         raise
-    progress.end(step, f"built in {time.monotonic() - begun:.0f} s")
+    progress.end(step, f"built in {time.monotonic() - started:.0f} s")
 
 
 def _patched(family: Family, source: Path, scratch: Path) -> list[str]:
-    """Go's flag for building from a patched copy of the family's module, none without patches.
+    """Return Go's flag for building from a patched copy of the family's module, none without patches.
 
     A copy, because go refuses to overlay a file of its module cache.
     """
@@ -364,7 +365,7 @@ def _symlink(link: Path, target: Path) -> None:
     if link.is_symlink() and link.readlink() == target:
         return
     link.parent.mkdir(parents=True, exist_ok=True)
-    # Made aside and moved over, so that a link is never missing while another process looks for it.
+    # Created aside and moved over, so that a link is never missing while another process reads it.
     aside = link.with_name(f".{link.name}.{os.getpid()}")
     aside.unlink(missing_ok=True)
     aside.symlink_to(target)

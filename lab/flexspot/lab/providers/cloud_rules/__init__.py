@@ -1,1 +1,1 @@
-"""What the real gcp and aws providers refuse by their own validation: dated data with its loader, and the check by it."""
+"""Validation rules of the real gcp and aws providers: dated data with its loader, and the check by it."""

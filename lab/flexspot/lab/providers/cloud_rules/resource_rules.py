@@ -1,4 +1,4 @@
-"""What the providers' own validation says of each resource type; the JSON files beside say how they were read."""
+"""The providers' own validation rules of each resource type. The JSON files in this folder describe how they were read."""
 
 from __future__ import annotations
 
@@ -17,29 +17,32 @@ FILES = tuple(Path(__file__).with_name(f"{name}.json") for name in ("google", "a
 
 @dataclass(frozen=True)
 class Attribute:
-    """An argument or output of a resource type. `path` is Terraform's, as in the files; `facts` are what the file says of it."""
+    """An argument or output of a resource type."""
 
     path: str
+    """Terraform's path, as in the files."""
+
     facts: dict[str, Any]
+    """The file's entry."""
 
     @property
     def is_block(self) -> bool:
-        """Whether it has arguments of its own."""
+        """True if it contains arguments."""
         return str(self.facts["type"]).endswith("(block)")
 
     @property
     def is_one(self) -> bool:
-        """Whether Pulumi has it as a plain value: no list, or a list that may hold one item only."""
+        """True if Pulumi has it as a plain value: no list, or a list that may contain one item only."""
         return not str(self.facts["type"]).startswith(("list", "set")) or self.facts.get("max_items") == 1
 
     @property
     def element_type(self) -> str:
-        """The type of a value, or of each element."""
+        """Type of a value, or of each element."""
         return str(self.facts["type"]).partition("(")[2].rstrip(")") or str(self.facts["type"])
 
     @property
     def may_be_given(self) -> bool:
-        """Whether a program may set it at all."""
+        """True if a program may set it at all."""
         return bool(self.facts.get("required") or self.facts.get("optional"))
 
     @property
@@ -50,19 +53,24 @@ class Attribute:
 
 @dataclass(frozen=True)
 class ResourceRules:
-    """One resource type: `token` is Pulumi's, `facts` what the file says of the type as a whole, `source` of which provider it is."""
+    """Rules of one resource type."""
 
     token: str
+    """Pulumi's type token."""
+
     facts: dict[str, Any]
+    """The file's entry of the type as a whole."""
+
     attributes: dict[str, Attribute]
     source: str = ""
+    """The provider that it was read from."""
 
     def inside(self, block: str) -> dict[str, Attribute]:
-        """The arguments of a block ("" for the resource's own), by their names in Pulumi."""
+        """Return the arguments of a block ("" for the resource's own), by their names in Pulumi."""
         return self._by_block.get(block, {})
 
     def attribute_at(self, path: Iterable[str | int]) -> Attribute | None:
-        """The attribute that a place in a resource's Pulumi inputs belongs to; a key of a map belongs to the map. None when unknown."""
+        """Return the attribute of a path in a resource's Pulumi inputs, or None if unknown. A key of a map belongs to the map."""
         found: Attribute | None = None
         for key in path:
             if isinstance(key, int):
@@ -75,7 +83,7 @@ class ResourceRules:
         return found
 
     def place_of(self, path: str) -> str:
-        """A path of the rule files in Pulumi's words; of lists it has no numbers."""
+        """Return a path of the rule files in Pulumi's names, without the indices of lists."""
         parts = path.split(".")
         known = (self.attributes.get(".".join(parts[: number + 1])) for number in range(len(parts)))
         return ".".join(each.pulumi_name if each else part for part, each in zip(parts, known, strict=True))
@@ -89,13 +97,13 @@ class ResourceRules:
 
 
 def camel_case(name: str) -> str:
-    """A Terraform name as Pulumi writes it: `ip_cidr_range` is `ipCidrRange`."""
+    """Return a Terraform name in Pulumi's spelling: `ip_cidr_range` is `ipCidrRange`."""
     return re.sub(r"_(\w)", lambda match: match[1].upper(), name)
 
 
 @cache
 def rules_by_type() -> dict[str, ResourceRules]:
-    """The rules of every type in the files, by Pulumi's type token."""
+    """Return the rules of every type in the files, by Pulumi's type token."""
     found: dict[str, ResourceRules] = {}
     for file in FILES:
         content = json.loads(file.read_text(encoding="utf-8"))
@@ -106,6 +114,6 @@ def rules_by_type() -> dict[str, ResourceRules]:
 
 
 def rules_of(token: str, facts: dict[str, Any], source: str = "") -> ResourceRules:
-    """The rules of one type, from its entry in a file."""
+    """Return the rules of one type, from its entry in a file."""
     attributes = {path: Attribute(path, each) for path, each in facts["attributes"].items()}
     return ResourceRules(token, {key: value for key, value in facts.items() if key != "attributes"}, attributes, source)

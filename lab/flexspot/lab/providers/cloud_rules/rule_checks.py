@@ -1,7 +1,7 @@
-"""Refuse inputs as a provider's own validation does, before the cloud is asked.
+"""Reject inputs as a provider's own validation does, before any request to the cloud.
 
-An offline preview reports what the real provider would end at, and nothing that it may take. The forms of texts have the names that the
-rule files give them. `RULES` are the providers' rules on several inputs of one resource together, `plan_rules` of the files.
+An offline preview reports what the real provider would certainly reject. The formats of strings have the rule files' names. `RULES` are the
+providers' rules on several inputs of one resource together, `plan_rules` of the files.
 """
 
 from __future__ import annotations
@@ -25,12 +25,15 @@ if TYPE_CHECKING:
 
 
 def combination_problems(token: str, inputs: dict[str, Any]) -> list[tuple[str, str]]:
-    """What is refused of the inputs of a new resource, each with the path of the rule files; what is not known yet is refused nowhere."""
+    """Return the rejected combinations of inputs of a new resource, each with the path of the rule files.
+
+    Unknown values are not rejected.
+    """
     return [found for rule in RULES.get(token, {}).values() for found in rule(inputs)]
 
 
 def _value_in(inputs: Any, *path: str) -> Any:
-    """The value at a path, None where there is none."""
+    """Return the value at a path, or None if there is none."""
     for key in path:
         if is_list(inputs):
             inputs = inputs[0] if inputs else None
@@ -46,13 +49,13 @@ def _given(value: Any) -> bool:
 
 def _node_version_and_no_pool(inputs: dict[str, Any]) -> Problems:
     if _given(inputs.get("nodeVersion")) and inputs.get("removeDefaultNodePool") is True:
-        yield "node_version", "is not taken with remove_default_node_pool: the pool that it is of is taken away"
+        yield "node_version", "is not allowed with remove_default_node_pool, which removes the pool that it applies to"
 
 
 def _node_version_is_the_masters(inputs: dict[str, Any]) -> Problems:
     node, least = inputs.get("nodeVersion"), inputs.get("minMasterVersion")
     if isinstance(node, str) and isinstance(least, str) and node.partition("-")[0] != least.partition("-")[0]:
-        yield "node_version", f"is {node!r}, and a new cluster's is its min_master_version, {least!r}"
+        yield "node_version", f"is {node!r}, but a new cluster requires min_master_version, {least!r}"
 
 
 def _surge_of_other_strategies(inputs: dict[str, Any]) -> Problems:
@@ -60,12 +63,12 @@ def _surge_of_other_strategies(inputs: dict[str, Any]) -> Problems:
     strategy = _value_in(inputs, *place, "strategy")
     if strategy not in (None, UNKNOWN, "SURGE") and any(_given(_value_in(inputs, *place, key)) for key in ("maxSurge", "maxUnavailable")):
         path = "cluster_autoscaling.auto_provisioning_defaults.upgrade_settings"
-        yield path, f"has max_surge or max_unavailable, which belong to the strategy SURGE and not to {strategy}"
+        yield path, f"has max_surge or max_unavailable, which are allowed only with the strategy SURGE, not with {strategy}"
 
 
 def _refresh_of_inline_pools(inputs: dict[str, Any]) -> Problems:
     if inputs.get("skipNodePoolRefresh") is True and _given(inputs.get("nodePools")):
-        yield "skip_node_pool_refresh", "is not taken with node pools inside the cluster"
+        yield "skip_node_pool_refresh", "is not allowed with node pools inside the cluster"
 
 
 def _all_of_auto_mode(inputs: dict[str, Any]) -> Problems:
@@ -77,28 +80,28 @@ def _all_of_auto_mode(inputs: dict[str, Any]) -> Problems:
         "storage_config.block_storage.enabled": _value_in(inputs, "storageConfig", "blockStorage", "enabled"),
     }
     if UNKNOWN not in parts.values() and len({bool(each) for each in parts.values()}) > 1:
-        yield "compute_config", f"is of Auto Mode, of which {', '.join(parts)} are all true or all false"
+        yield "compute_config", f"belongs to Auto Mode: {', '.join(parts)} must be all true or all false"
 
 
 def _private_gateway(inputs: dict[str, Any]) -> Problems:
     if inputs.get("connectivityType") == "private":
         for name, key in (("allocation_id", "allocationId"), ("secondary_allocation_ids", "secondaryAllocationIds")):
             if _given(inputs.get(key)):
-                yield name, "is of a public gateway, and connectivity_type is private"
+                yield name, "is allowed only for a public gateway, but connectivity_type is private"
 
 
 def _public_gateway(inputs: dict[str, Any]) -> Problems:
     if inputs.get("connectivityType") in (None, "public") and _given(inputs.get("secondaryPrivateIpAddressCount")):
-        yield "secondary_private_ip_address_count", "is of a private gateway, and connectivity_type is public"
+        yield "secondary_private_ip_address_count", "is allowed only for a private gateway, but connectivity_type is public"
 
 
 def _only_with(name: str, key: str, other: str, allowed: Any) -> Callable[[dict[str, Any]], Problems]:
-    """`name` is taken only where the input `other` is `allowed`."""
+    """Return a rule that accepts `name` only if the input `other` is `allowed`."""
 
     def rule(inputs: dict[str, Any]) -> Problems:
-        # What Terraform does not set: the zero of its type.
+        # Zero of its type: Terraform treats it as not set.
         if _given(inputs.get(key)) and inputs.get(key) not in (0, False) and inputs.get(other) not in (allowed, UNKNOWN):
-            yield name, f"is taken only where {other} is {str(allowed).lower()}"
+            yield name, f"is allowed only if {other} is {str(allowed).lower()}"
 
     return rule
 
@@ -112,13 +115,13 @@ def _queue_name(inputs: dict[str, Any]) -> Problems:
 
 def _key_without_encryption(inputs: dict[str, Any]) -> Problems:
     if _given(inputs.get("kmsKeyId")) and inputs.get("encrypted") not in (True, UNKNOWN):
-        yield "kms_key_id", "is taken only with encrypted: true"
+        yield "kms_key_id", "is allowed only with encrypted: true"
 
 
 def _key_of_scratch(inputs: dict[str, Any]) -> Problems:
     kind = inputs.get("deploymentType") or "SCRATCH_1"
     if _given(inputs.get("kmsKeyId")) and kind is not UNKNOWN and not str(kind).startswith("PERSISTENT"):
-        yield "kms_key_id", f"is of PERSISTENT_1 and PERSISTENT_2 alone, and deployment_type is {kind}"
+        yield "kms_key_id", f"is allowed only for PERSISTENT_1 and PERSISTENT_2, but deployment_type is {kind}"
 
 
 RULES: dict[str, dict[str, Callable[[dict[str, Any]], Problems]]] = {
@@ -150,7 +153,7 @@ RULES: dict[str, dict[str, Callable[[dict[str, Any]], Problems]]] = {
     "aws:efs/fileSystem:FileSystem": {"on create: kms_key_id only with encrypted": _key_without_encryption},
     "aws:fsx/lustreFileSystem:LustreFileSystem": {"kms_key_id: PERSISTENT_1 and PERSISTENT_2 alone": _key_of_scratch},
 }
-"""By type and by the text of `plan_rules` that each applies; a test names the texts that need more than one resource's inputs."""
+"""Rules by type and by the text of `plan_rules` that each applies. A test lists the texts that need more than one resource's inputs."""
 
 
 _MEMBER = (
@@ -160,7 +163,7 @@ _MEMBER = (
 
 
 def has_format(name: str, text: str) -> bool:
-    """Whether `text` has the form called `name`; of a form that nobody has written down here, every text has it."""
+    """Return whether `text` has the format `name`. Every text has a format that is not defined here."""
     check = _FORMATS.get(name)
     return check is None or check(text)
 
@@ -211,14 +214,14 @@ _KINDS: dict[str, tuple[type, ...]] = {"string": (str,), "int": (int,), "float":
 
 
 class RefusedInput(NamedTuple):
-    """One input that the provider refuses: where it is, and what is wrong."""
+    """One input that the provider rejects: its place, and the reason."""
 
     place: str
     reason: str
 
 
 def check_inputs(rules: ResourceRules, inputs: dict[str, Any]) -> list[RefusedInput]:
-    """What the provider refuses, by the paths of the rule files. A value that is not known yet is none."""
+    """Return the rejected inputs, by the paths of the rule files. Unknown values are not rejected."""
     known: dict[str, Any] = plain(inputs)
     return sorted({RefusedInput(*found) for found in _block(rules, "", known, known)})
 
@@ -303,7 +306,7 @@ def _text(facts: dict[str, Any], value: str) -> Iterator[str]:
 
 
 def _relations(rules: ResourceRules, attribute: Attribute, everything: dict[str, Any], *, given: bool) -> Iterator[tuple[str, str]]:
-    """What arguments say of each other. One that is not known yet may turn out to be nothing, so it conflicts with none."""
+    """Yield violations of rules between arguments. An unknown value may turn out to be empty, so it conflicts with none."""
     exactly, any_of = attribute.facts.get("exactly_one_of"), attribute.facts.get("at_least_one_of")
     if exactly is not None:
         yield from ((attribute.path, problem) for problem in _exactly_one(rules, exactly, everything))
@@ -326,7 +329,7 @@ def _exactly_one(rules: ResourceRules, paths: list[str], everything: dict[str, A
 
 
 def _at(rules: ResourceRules, path: str, values: Any) -> Any:
-    """The value at a Terraform path, the first that there is where a list lies on the way; None when there is none."""
+    """Return the value at a Terraform path, or None if there is none. In a list, the first object counts."""
     found, walked = values, ""
     for part in (each for each in path.split(".") if not each.isdecimal()):
         walked = f"{walked}.{part}".lstrip(".")
@@ -341,22 +344,22 @@ def _at(rules: ResourceRules, path: str, values: Any) -> Any:
     return found
 
 
-_MADE_UP = "name"
-"""What Pulumi's providers make up where a program leaves it out, though Terraform's must have it."""
+_GENERATED = "name"
+"""Input that Pulumi's providers generate if a program omits it, although Terraform's require it."""
 
 
 def refused_inputs(token: str, inputs: Properties) -> list[RefusedInput]:
-    """The inputs of a resource that its provider refuses, in Pulumi's words, each with who says so and what to do.
+    """Return the inputs of a resource that its provider rejects, in Pulumi's names, each with the source of the rule and a remedy.
 
-    There are none of a type that no rule file has. The rules are older than the providers that the SDKs bridge, so an argument that they
-    do not know is passed over. Secrets are passed over, too: a refusal shows the value, to the terminal and to whatever keeps the output.
+    There are none for a type that is in no rule file. The rules are older than the providers that the SDKs bridge, so arguments unknown to
+    them are ignored. Secrets are ignored, too: a rejection shows the value, on the terminal and in whatever stores the output.
     """
     rules = rules_by_type().get(token)
     if rules is None:
         return []
     known = _bridged(rules, "", without_secrets(inputs))
-    found = [each for each in check_inputs(rules, known) if _MADE_UP in known or each.place != _MADE_UP]
-    remedy = "say what it allows, or preview without --offline if your provider is a newer one that takes it"
+    found = [each for each in check_inputs(rules, known) if _GENERATED in known or each.place != _GENERATED]
+    remedy = "use an allowed value, or preview without --offline if your newer provider accepts it"
     return [
         RefusedInput(rules.place_of(path), f"{problem}, by the rules of {rules.source}; {remedy}")
         for path, problem in (*found, *combination_problems(token, known))
@@ -369,9 +372,9 @@ def _bridged(rules: ResourceRules, block: str, values: dict[str, Any]) -> dict[s
 
 
 def _converted(rules: ResourceRules, attribute: Attribute, value: Any) -> Any:
-    """A value as it comes to the provider: Terraform takes a number or a truth value for a text, and the other way round.
+    """Return a value as the provider gets it: Terraform converts numbers and booleans to strings, and the other way round.
 
-    Pulumi's bridge hands them on as they are (pulumi/pulumi-terraform-bridge, pkg/tfbridge/schema.go, MakeTerraformInput; read 2026-11-26).
+    Pulumi's bridge passes them on unchanged (pulumi/pulumi-terraform-bridge, pkg/tfbridge/schema.go, MakeTerraformInput; read 2026-11-26).
     """
     if is_list(value):
         return [_converted(rules, attribute, each) for each in value]

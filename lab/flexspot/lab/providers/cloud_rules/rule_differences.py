@@ -1,4 +1,4 @@
-"""What a change of inputs means to a provider: nothing, an update, or another resource in place of this one."""
+"""Effects of changed inputs on a resource: none, an update, or a replacement."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def changes(token: str, old: dict[str, Any], new: dict[str, Any]) -> list[Difference]:
-    """How a provider sees new inputs of a resource beside the old ones."""
+    """Return the differences between old and new inputs of a resource, as its provider sees them."""
     rules = rules_by_type().get(token)
     before, after = _as_sets(rules, plain(old)), _as_sets(rules, plain(new))
     found: list[Difference] = []
@@ -25,7 +25,7 @@ def changes(token: str, old: dict[str, Any], new: dict[str, Any]) -> list[Differ
         attribute = rules.attribute_at(each.path) if rules else None
         if rules is None or attribute is None:
             found.append(Difference(each.path, each.change, replaces=False))
-        elif not _means_nothing(attribute, each.change, before, after, each.path):
+        elif not _is_insignificant(attribute, each.change, before, after, each.path):
             unknown = each.change is not ChangeKind.DELETE and _value_at(after, each.path) is UNKNOWN
             touched = _touched(rules, attribute, each.change, unknown=unknown)
             replaces = bool(rules.facts.get("no_update")) or any(_replaces(rules, part, before, after) for part in touched)
@@ -33,10 +33,10 @@ def changes(token: str, old: dict[str, Any], new: dict[str, Any]) -> list[Differ
     return found
 
 
-def _means_nothing(attribute: Attribute, change: ChangeKind, before: Any, after: Any, path: Path) -> bool:
-    """Leaving out what the cloud fills in is no change; neither is writing down a default, or leaving it out.
+def _is_insignificant(attribute: Attribute, change: ChangeKind, before: Any, after: Any, path: Path) -> bool:
+    """Return whether a change has no effect: omitting what the cloud fills in, or writing or omitting a default.
 
-    One entry fewer of what is still written down is a change.
+    Removing one entry of an argument that is still set has an effect.
     """
     if change is ChangeKind.DELETE and attribute.facts.get("computed") and path[-1] == attribute.pulumi_name:
         return True
@@ -47,9 +47,9 @@ def _means_nothing(attribute: Attribute, change: ChangeKind, before: Any, after:
 
 
 def _touched(rules: ResourceRules, attribute: Attribute, change: ChangeKind, *, unknown: bool) -> Iterator[Attribute]:
-    """The attribute, and all inside a block that comes or goes as a whole.
+    """Yield the attribute, and all inside a block that is added or removed as a whole.
 
-    Of a block that is not known the bridge knows that there is one, with what it must have (pulumi/pulumi-terraform-bridge,
+    For an unknown block, the bridge knows that it exists, with its required arguments (pulumi/pulumi-terraform-bridge,
     pkg/tfbridge/schema.go, makeTerraformUnknown).
     """
     yield attribute
@@ -64,7 +64,7 @@ def _replaces(rules: ResourceRules, attribute: Attribute, before: Any, after: An
 
 
 def _as_sets(rules: ResourceRules | None, inputs: dict[str, Any]) -> dict[str, Any]:
-    """The inputs with each set in one order: another order is no change."""
+    """Return the inputs with each set in one order: another order is no change."""
 
     def ordered(value: Any, path: Path) -> Any:
         if is_object(value):
@@ -86,7 +86,7 @@ def _value_at(inputs: Any, path: Path) -> Any:
 
 
 def _shrinks(before: Any, after: Any) -> bool:
-    """google_compute_subnetwork.ip_cidr_range: the new range does not contain the old one."""
+    """Return whether the new range does not contain the old one: google_compute_subnetwork.ip_cidr_range."""
     old, new = before.get("ipCidrRange"), after.get("ipCidrRange")
     if UNKNOWN in (old, new) or not old or not new:
         return False
@@ -97,7 +97,7 @@ def _switched_off(name: str) -> Callable[[Any, Any], bool]:
     return lambda before, after: before.get(name) is True and after.get(name) is not True
 
 
-def _taken_away(name: str) -> Callable[[Any, Any], bool]:
+def _removed(name: str) -> Callable[[Any, Any], bool]:
     return lambda before, after: bool(before.get(name)) and not after.get(name)
 
 
@@ -107,12 +107,12 @@ def _other_source(before: Any, after: Any) -> bool:
 
 
 def _lowered(name: str) -> Callable[[Any, Any], bool]:
-    """A number, or a version of two numbers."""
+    """Return a test whether an input, a number or a version of two numbers, is lowered."""
 
     def order(inputs: Any) -> list[int]:
         return [int(part) for part in str(inputs.get(name, 0)).split(".")]
 
-    # What is not known yet is not known to be less.
+    # An unknown value is not known to be lower.
     return lambda before, after: UNKNOWN not in (before.get(name), after.get(name)) and order(after) < order(before)
 
 
@@ -120,7 +120,7 @@ WHEN: dict[tuple[str, str], Callable[[Any, Any], bool]] = {
     ("gcp:compute/subnetwork:Subnetwork", "ip_cidr_range"): _shrinks,
     ("gcp:container/cluster:Cluster", "enable_fqdn_network_policy"): _switched_off("enableFqdnNetworkPolicy"),
     ("gcp:container/cluster:Cluster", "enable_l4_ilb_subsetting"): _switched_off("enableL4IlbSubsetting"),
-    ("aws:eks/cluster:Cluster", "encryption_config"): _taken_away("encryptionConfig"),
+    ("aws:eks/cluster:Cluster", "encryption_config"): _removed("encryptionConfig"),
     ("aws:ec2/vpc:Vpc", "cidr_block"): lambda before, after: before.get("cidrBlock") != after.get("cidrBlock"),
     ("aws:ec2/vpc:Vpc", "instance_tenancy"): lambda before, _after: before.get("instanceTenancy") != "dedicated",
     ("aws:ec2/vpcEndpoint:VpcEndpoint", "private_dns_enabled"): lambda before, _after: before.get("vpcEndpointType") != "Interface",
@@ -132,7 +132,7 @@ WHEN: dict[tuple[str, str], Callable[[Any, Any], bool]] = {
         for path in ("cidr_ipv4", "cidr_ipv6", "prefix_list_id", "referenced_security_group_id")
     },
 }
-"""`force_new_when` of the rule files, for what the stacks set."""
+"""`force_new_when` of the rule files, for the arguments that the stacks set."""
 
 
 KUBERNETES_PROVIDER = "pulumi:providers:kubernetes"
@@ -140,21 +140,24 @@ AWS_PROVIDER = "pulumi:providers:aws"
 RELEASE = "kubernetes:helm.sh/v3:Release"
 
 _AUTONAMED = ("name", "bucket")
-"""Inputs that the bridged providers make up where a program leaves them out: one that is written down deletes before it replaces
-(pulumi/pulumi-terraform-bridge, pkg/tfbridge/schema.go, nameRequiresDeleteBeforeReplace, read 2026-11-24)."""
+"""Inputs that the bridged providers generate if a program omits them.
+
+A resource that sets one explicitly is deleted before it is replaced (pulumi/pulumi-terraform-bridge, pkg/tfbridge/schema.go,
+nameRequiresDeleteBeforeReplace, read 2026-11-24).
+"""
 
 _RELEASE_REPLACES = [("name",), ("namespace",)]
 
 _SETTINGS = ProviderSettings(config_maps_mutable=True)
-"""Of the provider of a stack, as in the snapshots of deployed resources (`enableConfigMapMutable`)."""
+"""Settings of a stack's provider, as in the snapshots of deployed resources (`enableConfigMapMutable`)."""
 
 
 def answered(kind: str, before: dict[str, Any], after: dict[str, Any]) -> list[Difference]:
-    """A provider's answer: what differs, and for what the resource is replaced."""
+    """Return the provider's answer: the differences, and whether each replaces the resource."""
     if kind == KUBERNETES_PROVIDER:
         return _of_kubernetes_provider(before, after)
     if kind == AWS_PROVIDER:
-        # With another region each resource is in another one, which its provider replaces it for (`region` in provider_rules/aws.json).
+        # Another region replaces every resource (`region` in provider_rules/aws.json).
         return differences(before, after, [("region",)])
     if kind == RELEASE:
         return differences(before, after, _RELEASE_REPLACES)
@@ -164,10 +167,10 @@ def answered(kind: str, before: dict[str, Any], after: dict[str, Any]) -> list[D
 
 
 def _of_kubernetes_provider(before: dict[str, Any], after: dict[str, Any]) -> list[Difference]:
-    """As DiffConfig of pulumi/pulumi-kubernetes, provider/pkg/provider/provider.go (read 2026-11-24) decides.
+    """Return the differences of a Kubernetes provider, decided as by DiffConfig of pulumi/pulumi-kubernetes.
 
-    An identifier that is the same replaces nothing, another one or an unknown one does; one that is new does not. Without any, another
-    kubeconfig is taken for another cluster.
+    Source: provider/pkg/provider/provider.go (read 2026-11-24). The same identifier replaces nothing, another or an unknown one does, and
+    adding one does not. Without any, another kubeconfig counts as another cluster.
     """
     found = differences(before, after)
     key = "clusterIdentifier"
@@ -182,7 +185,7 @@ def _of_kubernetes_provider(before: dict[str, Any], after: dict[str, Any]) -> li
 
 
 def deletes_first(kind: str, old: dict[str, Any], new: dict[str, Any]) -> bool:
-    """Whether a replacement deletes the old one before there is a new one."""
+    """Return whether a replacement deletes the old resource before creating the new one."""
     if kind == RELEASE:
         return _place(old) == _place(new)
     if kind.startswith("kubernetes:"):

@@ -1,4 +1,4 @@
-"""Services and workers on a platform of queues: declared as `flexspot render` does, started, seen to serve. Not a test."""
+"""Services and workers on a platform of queues: declared as `flexspot render` does, started, observed while serving. Not a test."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from flexspot.lab.exercise.play import NODE, UNTIL_RELEASED, run_time_of_pods, r
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from queue_fixtures import QueueGround
+    from queue_fixtures import QueuePlatform
     from queue_objects import Register
 
     from flexspot.lab.cluster import Cluster, KubeObject
@@ -35,10 +35,10 @@ _EXIT_CODE = "pod-terminate.stage.kwok.x-k8s.io/exit-code"
 
 
 @contextmanager
-def service_platform(cluster: Cluster, register: Register, homes: int) -> Generator[QueueGround]:
-    """A team that owns all of a queued pool of Spot nodes and may use a pool on demand without a queue, four GPUs a node.
+def service_platform(cluster: Cluster, register: Register, homes: int) -> Generator[QueuePlatform]:
+    """Yield a team that owns a queued pool of Spot nodes and may use an on-demand pool without a queue, with four GPUs per node.
 
-    The nodes, one of the queued pool and two of the other, are each in a zone of its own. There are disks for so many `homes` of notebooks.
+    The nodes, one of the queued pool and two of the other, are each in a separate zone. There are disks for the homes of `homes` notebooks.
     """
     queued = ["training", "interactive", "best-effort"]
     pools = [
@@ -46,70 +46,73 @@ def service_platform(cluster: Cluster, register: Register, homes: int) -> Genera
         {"name": "l4-desk", "machine": FOUR_L4, "capacity_type": "on-demand", "max_nodes": 2, "serves": ["inference"]},
     ]
     team = {"name": "alpha", "shares": {"l4-spot": 4}, "unqueued": {"l4-desk": 8}, "submitters": [PEOPLE]}
-    with queues_of(cluster, register, {"l4-spot": 1, "l4-desk": 2}, pools=pools, teams=[team]) as ground:
+    with queues_of(cluster, register, {"l4-spot": 1, "l4-desk": 2}, pools=pools, teams=[team]) as platform:
         put_into_zones(cluster)
-        disks = [f"home-{ground.suffix}-{number}" for number in range(homes)]
+        disks = [f"home-{platform.suffix}-{number}" for number in range(homes)]
         cluster.apply(*(_disk(name) for name in disks))
         try:
-            yield ground
+            yield platform
         finally:
             for name in disks:
                 cluster.delete(_DISK, name)
 
 
 def put_into_zones(cluster: Cluster) -> None:
-    """Each node that was made by hand into a zone of its own.
+    """Put each node that was created by hand into a separate zone.
 
-    The scheduler spreads over what nodes say of themselves, and passes over those that say nothing.
+    The scheduler spreads pods by the labels of nodes, and ignores nodes without them.
     """
     for number, node in enumerate(cluster.list(NODE)):
         cluster.patch(NODE, node["metadata"]["name"], {"metadata": {"labels": {ZONE_LABEL: f"zone-{number}"}}})
 
 
-def declared(ground: QueueGround, kind: str, name: str, **fields: Any) -> list[KubeObject]:
-    """What a service is made of, applied; Jobs run until they are let go."""
-    wanted = {"name": name, "team": ground.own("alpha"), "image": "registry.example.com/it:1", "cpu": "1", "memory": "1Gi", **fields}
-    objects = objects_of(ground.plan, kind, wanted)
+def declared(platform: QueuePlatform, kind: str, name: str, **fields: Any) -> list[KubeObject]:
+    """Apply the objects of a service and return them. Jobs run until they are released."""
+    wanted = {"name": name, "team": platform.own("alpha"), "image": "registry.example.com/it:1", "cpu": "1", "memory": "1Gi", **fields}
+    objects = objects_of(platform.plan, kind, wanted)
     for each in objects:
         held = each["spec"]["jobTemplate"] if each["kind"] == "CronJob" else each
         if held is not each or each["kind"] == "Job":
             annotations = held["spec"]["template"]["metadata"].setdefault("annotations", {})
             annotations |= run_time_of_pods(UNTIL_RELEASED)
-    return ground.cluster.apply(*objects)
+    return platform.cluster.apply(*objects)
 
 
-def declare_every_kind(ground: QueueGround) -> None:
-    """In the queue three workers and a notebook's session, which fill a node; without it a server of two replicas, a worker, a notebook."""
-    declared(ground, "queue-workers", "score", workload_class="best-effort", queue=WORK_QUEUE, workers=len(WORKERS))
-    start_session(ground, "ann")
-    declared(ground, "model-server", "ranker", workload_class="inference")
-    declared(ground, "queue-workers", "pull", workload_class="inference", queue=WORK_QUEUE, workers=1)
-    declared(ground, "notebook", "desk", workload_class="inference", home_gib=1)
+def declare_every_kind(platform: QueuePlatform) -> None:
+    """Declare three workers and a notebook's session in the queue, which fill a node, and standing services without it.
+
+    These are a server of two replicas, a worker and a notebook.
+    """
+    declared(platform, "queue-workers", "score", workload_class="best-effort", queue=WORK_QUEUE, workers=len(WORKERS))
+    start_session(platform, "ann")
+    declared(platform, "model-server", "ranker", workload_class="inference")
+    declared(platform, "queue-workers", "pull", workload_class="inference", queue=WORK_QUEUE, workers=1)
+    declared(platform, "notebook", "desk", workload_class="inference", home_gib=1)
     # As `kubectl scale` does.
-    ground.cluster.patch(DEPLOYMENT, "desk", {"spec": {"replicas": 1}}, ground.own("alpha"))
+    platform.cluster.patch(DEPLOYMENT, "desk", {"spec": {"replicas": 1}}, platform.own("alpha"))
 
 
 WORKERS = ("score-0", "score-1", "score-2")
 """The Jobs of the workers of the queue."""
 
 
-def start_session(ground: QueueGround, name: str) -> None:
-    """Declares a notebook of the queue and starts a session as `kubectl create job --from` does; told to end, Jupyter ends with 0."""
-    *_, pattern = declared(ground, "notebook", name, workload_class="interactive", home_gib=1)
+def start_session(platform: QueuePlatform, name: str) -> None:
+    """Declare a notebook of the queue and start a session as `kubectl create job --from` does. On SIGTERM, Jupyter exits with 0."""
+    *_, pattern = declared(platform, "notebook", name, workload_class="interactive", home_gib=1)
     held = pattern["spec"]["jobTemplate"]
     held["spec"]["template"]["metadata"]["annotations"][_EXIT_CODE] = "0"
     metadata = {**held["metadata"], "name": name, "namespace": pattern["metadata"]["namespace"]}
-    ground.cluster.create({"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": held["spec"]})
+    platform.cluster.create({"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": held["spec"]})
 
 
 def ready_pods(pods: list[KubeObject], name: str) -> list[KubeObject]:
-    """Those of the pods that are a service's and serve."""
+    """Return the pods that belong to a service and are ready."""
     own = [each for each in pods if each["metadata"]["labels"].get(NAME_LABEL) == name]
     return [each for each in running_pods(own) if condition(each, "Ready")]
 
 
-def wait_for_ready(ground: QueueGround, name: str, count: int, without: frozenset[str] = frozenset()) -> list[KubeObject]:
-    """The running pods of a service, as soon as they are so many and ready, and none of them is one of `without`."""
+def wait_for_ready(platform: QueuePlatform, name: str, count: int, without: frozenset[str] = frozenset()) -> list[KubeObject]:
+    """Return the running pods of a service, as soon as there are `count`, all ready, and none of them is in `without`."""
 
     def found(pods: list[KubeObject]) -> tuple[list[KubeObject]] | None:
         own = [each for each in pods if each["metadata"]["labels"].get(NAME_LABEL) == name]
@@ -117,7 +120,7 @@ def wait_for_ready(ground: QueueGround, name: str, count: int, without: frozense
         return (ready,) if len(ready) == len(own) == count and not without & names(ready) else None
 
     what = f"{count} ready pods of {name}, without {len(without)}"
-    [pods] = ground.cluster.wait_for(POD, found, what, namespace=ground.own("alpha"), timeout_seconds=150)
+    [pods] = platform.cluster.wait_for(POD, found, what, namespace=platform.own("alpha"), timeout_seconds=150)
     return pods
 
 
@@ -129,14 +132,14 @@ def nodes_of(pods: list[KubeObject]) -> set[str]:
     return {each["spec"]["nodeName"] for each in pods}
 
 
-def replicas(ground: QueueGround, name: str) -> int:
-    found = ground.cluster.get(DEPLOYMENT, name, ground.own("alpha"))
+def replicas(platform: QueuePlatform, name: str) -> int:
+    found = platform.cluster.get(DEPLOYMENT, name, platform.own("alpha"))
     assert found is not None
     return found["spec"]["replicas"]
 
 
 def pod_environment(cluster: Cluster, namespace: str, account: str, folder: Path) -> dict[str, str]:
-    """What a pod under a service account has of the API server: its address, and in `folder` its certificate authority and a token."""
+    """Return the environment of a pod under a service account: the API server's address, and in `folder` its authority and a token."""
     settings = kubernetes_client.Configuration()
     kubernetes_config.load_kube_config(str(cluster.kubeconfig), client_configuration=settings)
     settings.proxy = None

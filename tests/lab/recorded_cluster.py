@@ -1,6 +1,6 @@
-"""The cluster that recorded calls presuppose: what was done by hand between them, and objects whose own calls were left out.
+"""The cluster that recorded calls require: actions by hand between them, and objects whose own calls were omitted.
 
-Everything here is done with kubectl, as it was when the calls were recorded, so the field managers are the recorded ones.
+All changes here use kubectl, as in the recordings, so the field managers are the recorded ones.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ Key = tuple[str, str, str]
 """Kind with its group, namespace and name of an object."""
 
 
-class Ground:
-    """One cluster. What is done to it is done with kubectl; whether something is there is asked over a connection that stays."""
+class RecordedCluster:
+    """One cluster. It is changed with kubectl; a permanent connection checks whether objects exist."""
 
     def __init__(self, kubectl: Path, kubeconfig: Path) -> None:
         self._api = LabApi(kubeconfig, 10)
@@ -36,7 +36,7 @@ class Ground:
         return subprocess.run([*self._command, *arguments], input=stdin, capture_output=True, text=True, check=False, timeout=120)
 
     def get(self, kind: str, namespace: str, name: str) -> KubeObject | None:
-        """An object with its managed fields, None when there is none."""
+        """Return an object with its managed fields, or None if it does not exist."""
         within = ["-n", namespace] if namespace else []
         answer = self.kubectl("get", kind, name, *within, "-o", "json", "--show-managed-fields")
         if answer.returncode:
@@ -46,19 +46,19 @@ class Ground:
         return found
 
     def close(self) -> None:
-        """Ends the connection."""
+        """Close the connection."""
         self._api.close()
 
     def exists(self, each: KubeObject) -> bool:
-        """Whether an object is there."""
+        """Return whether an object exists."""
         try:
             found = self._api.get(each["apiVersion"], each["kind"], each["metadata"].get("namespace", ""), each["metadata"]["name"])
         except UnservedKindError:
             return False
         return found is not None
 
-    def see_ended(self, each: KubeObject) -> None:
-        """Returns when an object that is being deleted is gone, and at once when it is not being deleted. Raises TimeoutError."""
+    def wait_until_gone(self, each: KubeObject) -> None:
+        """Return when an object that is being deleted is gone, and at once if it is not being deleted. Raises TimeoutError."""
         for _ in range(600):
             if not self.exists(each):
                 return
@@ -69,20 +69,20 @@ class Ground:
         raise TimeoutError(f"{key_of(each)} is being deleted and does not go")
 
     def is_new(self, each: KubeObject) -> bool:
-        """Whether no call so far was about the object."""
+        """Return whether no call so far was about the object."""
         return key_of(each) not in self.seen
 
     def note(self, each: KubeObject) -> None:
-        """Remembers that a call was about the object."""
+        """Remember that a call was about the object."""
         self.seen[key_of(each)] = None
 
     def forget(self, kind: str, namespace: str, name: str) -> None:
-        """An object that a person deleted may be made again by a call that the recording left out."""
+        """Forget an object that was deleted by hand, so that a call missing in the recording may create it again."""
         for key in [key for key in self.seen if (_kind(key).lower(), *key[1:]) == (kind, namespace, name)]:
             del self.seen[key]
 
     def make_namespace(self, name: str) -> None:
-        """A namespace, if it is not there, with the account that Kubernetes makes in it."""
+        """Create a namespace, if it is missing, and wait for its default service account."""
         namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
         if not self.exists(namespace):
             self.kubectl("create", "namespace", name)
@@ -94,8 +94,8 @@ class Ground:
             time.sleep(0.1)
 
     def make(self, each: KubeObject) -> None:
-        """An object as it once was: each of its managers sets its own part, in the way in which it did."""
-        entries = [entry for entry in each["metadata"].get("managedFields", []) if _is_somebodys(entry)]
+        """Create an object in its former state: each of its managers sets its own part, with its own operation."""
+        entries = [entry for entry in each["metadata"].get("managedFields", []) if _is_external(entry)]
         created = False
         for entry in sorted(entries, key=lambda entry: entry["operation"] == "Apply"):
             part = _part(each, entry["fieldsV1"])
@@ -114,7 +114,10 @@ class Ground:
         self.note(each)
 
     def clear(self) -> None:
-        """Deletes every object that a call was about, whatever holds it. All of a kind in a namespace are one call: each takes its time."""
+        """Delete every object that a call was about, even with finalizers.
+
+        One call deletes all of a kind in a namespace, because calls are slow.
+        """
         order = ["LocalQueue", "ClusterQueue", "Cohort", "ResourceFlavor", "NodePool", "KWOKNodeClass"]
         groups: dict[tuple[str, str], list[str]] = {}
         for kind, namespace, name in sorted(self.seen, key=lambda key: order.index(_kind(key)) if _kind(key) in order else len(order)):
@@ -131,7 +134,7 @@ class Ground:
 
 
 def key_of(each: KubeObject) -> Key:
-    """What an object is known by here."""
+    """Return the key of an object."""
     group = each["apiVersion"].rpartition("/")[0]
     return f"{each['kind']}.{group}".rstrip("."), each["metadata"].get("namespace", ""), each["metadata"].get("name", "")
 
@@ -140,12 +143,12 @@ def _kind(key: Key) -> str:
     return key[0].partition(".")[0]
 
 
-def _is_somebodys(entry: dict[str, Any]) -> bool:
+def _is_external(entry: dict[str, Any]) -> bool:
     return entry["manager"] not in CONTROLLERS and not entry.get("subresource")
 
 
 def _part(value: Any, fields: dict[str, Any]) -> Any:
-    """What of a value a manager's fields name."""
+    """Return the part of a value that a manager's fields name."""
     names = [name for name in fields if name != "."]
     if not names:
         return value

@@ -1,4 +1,4 @@
-"""A team's namespace on the lab as the component Team makes it, pods to try it with, and people who are no administrators."""
+"""A team's namespace on the lab as the component Team creates it, pods to test it, and users who are not administrators."""
 
 from __future__ import annotations
 
@@ -29,28 +29,28 @@ QUOTA = "v1/ResourceQuota"
 SAFE_POD: dict[str, Any] = {"runAsNonRoot": True, "runAsUser": 65532, "seccompProfile": {"type": "RuntimeDefault"}}
 SAFE_CONTAINER: dict[str, Any] = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
 
-# No node has it: what is tried here is what the API server takes, and nothing should be launched for it.
+# No node has it: tests check what the API server accepts, and nothing should be launched for it.
 _NOWHERE = {"flexspot.dev/no-such-node": "true"}
 
 
 class Member(Cluster):
-    """The API server as a person in a group sees it."""
+    """The API server as a user in a group sees it."""
 
     def __init__(self, kubeconfig: Path, group: str, user: str = "somebody@acme.com") -> None:
         super().__init__(kubeconfig)
         self._client.client.set_default_header("Impersonate-User", user)
-        # The client sends one header of a name: a person of these tests is in one group, and everybody is in system:authenticated.
+        # The client sends one header per name. A user of these tests is in one group, and every user is in system:authenticated.
         if group:
             self._client.client.set_default_header("Impersonate-Group", group)
 
     @classmethod
     def account(cls, kubeconfig: Path, namespace: str, name: str) -> Member:
-        """The API server as a pod sees it under a service account; without a group named, it has those of its account."""
+        """Return the API server as a pod sees it under a service account. Without a named group, it has those of its account."""
         return cls(kubeconfig, "", f"system:serviceaccount:{namespace}:{name}")
 
 
 def rules_of(cluster: Cluster, namespace: str) -> tuple[set[str], set[str]]:
-    """What an identity may do in a namespace: `GROUP/RESOURCE VERB`, and the paths outside of the API that it may read."""
+    """Return the rights of an identity in a namespace: `GROUP/RESOURCE VERB`, and the non-resource paths that it may read."""
     review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectRulesReview", "metadata": {}, "spec": {"namespace": namespace}}
     status = cluster.create(review)["status"]
     resources = {
@@ -63,7 +63,7 @@ def rules_of(cluster: Cluster, namespace: str) -> tuple[set[str], set[str]]:
 
 
 def pod(namespace: str, *, gpus: int = 0, priority: str = "", **spec: Any) -> KubeObject:
-    """A pod that `restricted` lets through, with GPUs where it asks for any; `spec` changes its spec."""
+    """Return a pod that `restricted` accepts, with GPUs if requested. `spec` changes its spec."""
     container: dict[str, Any] = {"name": "main", "image": "busybox:1.37", "securityContext": SAFE_CONTAINER}
     if gpus:
         container["resources"] = {"limits": {"nvidia.com/gpu": str(gpus)}}
@@ -82,13 +82,13 @@ def pod(namespace: str, *, gpus: int = 0, priority: str = "", **spec: Any) -> Ku
 
 
 def with_container(each: KubeObject, **fields: Any) -> KubeObject:
-    """The pod with fields of its container changed."""
+    """Return the pod with changed fields of its container."""
     each["spec"]["containers"][0] |= fields
     return each
 
 
 def job(namespace: str) -> KubeObject:
-    """A Job that `restricted` lets through and that makes no pods yet."""
+    """Return a Job that `restricted` accepts and that creates no pods yet."""
     template = pod(namespace)["spec"] | {"restartPolicy": "Never"}
     return {
         "apiVersion": "batch/v1",
@@ -99,7 +99,7 @@ def job(namespace: str) -> KubeObject:
 
 
 def refusal(cluster: Cluster, each: KubeObject) -> str:
-    """What the API server says when it refuses to create `each`; "" when it takes it."""
+    """Return the API server's message when it refuses to create `each`, "" if it accepts it."""
     try:
         cluster.create(each)
     except ApiException as error:
@@ -109,7 +109,7 @@ def refusal(cluster: Cluster, each: KubeObject) -> str:
 
 @contextmanager
 def team_on(cluster: Cluster, register: Register, classes: list[PriorityArgs], **changes: Any) -> Generator[str]:
-    """The namespace of a team that may hold two GPUs, made of what Team registers; gone afterwards."""
+    """Yield the namespace of a team that may have two GPUs, created from Team's objects. It is deleted afterwards."""
     namespace = f"team-{uuid.uuid4().hex[:8]}"
     labels = {"flexspot.dev/team": namespace, "flexspot.dev/owner": "ann"}
     arguments: dict[str, Any] = {
@@ -133,9 +133,9 @@ def team_on(cluster: Cluster, register: Register, classes: list[PriorityArgs], *
         def counted(found: list[KubeObject]) -> bool:
             return quotas == {each["metadata"]["name"] for each in found if each["status"].get("used")}
 
-        # Until it was counted once, everything is refused because nobody knows how much is left.
+        # Until the quota was counted once, everything is refused because the remaining amount is unknown.
         cluster.wait_for(QUOTA, counted, f"counting of the quotas of {namespace}", namespace=namespace)
-        # Kubernetes makes it in each namespace; until then, pods that name no other are refused.
+        # Kubernetes creates it in each namespace. Until then, pods that name no other account are refused.
         cluster.wait_for("v1/ServiceAccount", has_default, f"the service account default of {namespace}", namespace=namespace)
         yield namespace
     finally:
@@ -145,12 +145,12 @@ def team_on(cluster: Cluster, register: Register, classes: list[PriorityArgs], *
 
 
 def has_default(accounts: list[KubeObject]) -> bool:
-    """Whether the service account that Kubernetes makes by itself is among them."""
+    """Return whether the service account that Kubernetes creates by itself is among them."""
     return "default" in {each["metadata"]["name"] for each in accounts}
 
 
 def objects_of(register: Register, arguments: Mapping[str, Any], classes: list[PriorityArgs], labels: dict[str, str]) -> list[KubeObject]:
-    """What the components register, the namespace and the priorities before what needs them."""
+    """Return the objects that the components register, with the namespace and the priorities before those that need them."""
     team: TeamArgs = {**arguments}  # pyrefly: ignore[bad-unpacking] -- of the form that the component checks
 
     def declare() -> None:

@@ -1,4 +1,4 @@
-"""A platform's pools as NodePools of Karpenter's. Not a test."""
+"""A platform's pools as NodePools of Karpenter. Not a test."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from flexspot.lab.exercise.play import wait_for_no_nodes
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from queue_fixtures import QueueGround
+    from queue_fixtures import QueuePlatform
     from queue_objects import Register
 
 
@@ -23,16 +23,16 @@ NODE_CLASS: NodeClassRef = {"group": "karpenter.kwok.sh", "kind": "KWOKNodeClass
 
 
 @contextmanager
-def karpenter_pools(ground: QueueGround, register: Register) -> Generator[None]:
-    """The platform's pools as NodePools of Karpenter's. No node is left afterwards."""
-    plan = ground.plan
+def karpenter_pools(platform: QueuePlatform, register: Register) -> Generator[None]:
+    """Create the platform's pools as NodePools of Karpenter. No node is left afterwards."""
+    plan = platform.plan
     registered = register(lambda: [GpuNodePool(pool.name, node_pool_args(plan, pool, NODE_CLASS)) for pool in plan.pools])
     node_pools = registered.of("kubernetes:karpenter.sh/v1:NodePool")
     node_class = {"apiVersion": "karpenter.kwok.sh/v1alpha1", "kind": NODE_CLASS["kind"], "metadata": {"name": NODE_CLASS["name"]}}
     try:
-        ground.cluster.apply(node_class, *(integers(each) for each in node_pools))
+        platform.cluster.apply(node_class, *(integers(each) for each in node_pools))
         yield
     finally:
         for pool in plan.pools:
-            ground.cluster.delete(NODE_POOL, pool.name)
-        wait_for_no_nodes(ground.cluster)
+            platform.cluster.delete(NODE_POOL, pool.name)
+        wait_for_no_nodes(platform.cluster)

@@ -1,4 +1,4 @@
-"""Jobs of several teams on a platform of queues that a real Prometheus watches through a real kube-state-metrics. Not a test."""
+"""Jobs of several teams on a platform of queues that a real Prometheus monitors through a real kube-state-metrics. Not a test."""
 
 from __future__ import annotations
 
@@ -16,50 +16,50 @@ from flexspot.lab.exercise.play import NODE, UNTIL_RELEASED, run_time_of_pods
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from queue_fixtures import QueueGround
+    from queue_fixtures import QueuePlatform
     from queue_objects import Register
 
     from flexspot.lab.cluster import Cluster, KubeObject
 
 SHARES = {"alpha": 4, "beta": 2, "gamma": 2}
-"""GPUs that the teams own, of two nodes with four each; delta owns none."""
+"""GPUs of the teams, on two nodes with four each; delta owns none."""
 
 _MACHINE = {INSTANCE_TYPE_LABEL: FOUR_L4, REGION_LABEL: "us-east-1"}
 _UNMANAGED = "flexspot.test/unmanaged"
 
 
 @contextmanager
-def monitored_platform(cluster: Cluster, register: Register) -> Generator[QueueGround]:
-    """Three teams with GPUs and one without, on two Spot nodes of four GPUs that say what machine they are, as a cloud's do."""
+def monitored_platform(cluster: Cluster, register: Register) -> Generator[QueuePlatform]:
+    """Yield three teams with GPUs and one without, on two Spot nodes of four GPUs with the labels of a cloud's machines."""
     pool = {"name": "l4-spot", "machine": FOUR_L4, "capacity_type": "spot", "max_nodes": 2, "serves": ["training", "best-effort"]}
     teams = [{"name": team, "shares": {"l4-spot": gpus}} for team, gpus in SHARES.items()]
-    with queues_of(cluster, register, {"l4-spot": 2}, pools=[pool], teams=[*teams, {"name": "delta", "shares": {}}]) as ground:
-        for node in cluster.list(NODE, labels=f"{KARPENTER_POOL_LABEL}={ground.own('l4-spot')}"):
+    with queues_of(cluster, register, {"l4-spot": 2}, pools=[pool], teams=[*teams, {"name": "delta", "shares": {}}]) as platform:
+        for node in cluster.list(NODE, labels=f"{KARPENTER_POOL_LABEL}={platform.own('l4-spot')}"):
             cluster.patch(NODE, node["metadata"]["name"], {"metadata": {"labels": _MACHINE}})
-        yield ground
+        yield platform
 
 
-def submit(ground: QueueGround, team: str, name: str, *, run_time: str = UNTIL_RELEASED, **fields: Any) -> None:
-    """Creates a batch of the class training, or what `fields` says, whose pods run for `run_time`, by default until they are let go.
+def submit(platform: QueuePlatform, team: str, name: str, *, run_time: str = UNTIL_RELEASED, **fields: Any) -> None:
+    """Create a batch of the class training, or with other `fields`. Its pods run for `run_time`, by default until they are released.
 
-    It is one Job, whatever `pods` it has.
+    It is one Job, whatever the number of `pods`.
     """
-    written = {"name": name, "team": ground.own(team), "workload_class": "training", "image": "trainer:1", "cpu": "1", "memory": "1Gi"}
+    written = {"name": name, "team": platform.own(team), "workload_class": "training", "image": "trainer:1", "cpu": "1", "memory": "1Gi"}
     written |= {"at_once": fields.get("pods", 1)}
-    for each in objects_of(ground.plan, "queued-job", {**written, **fields}):
+    for each in objects_of(platform.plan, "queued-job", {**written, **fields}):
         if each["kind"] == "Job":
             annotations = each["spec"]["template"]["metadata"].setdefault("annotations", {})
             annotations |= run_time_of_pods(run_time)
-        ground.cluster.create(each)
+        platform.cluster.create(each)
 
 
-def add_unmanaged_node(ground: QueueGround) -> str:
-    """A node of four GPUs without a kubelet, real or fake: what is placed on it stays Pending. Returns its name."""
-    name = f"node-{ground.suffix}-unmanaged"
+def add_unmanaged_node(platform: QueuePlatform) -> str:
+    """Create a node of four GPUs without a real or fake kubelet: pods placed on it stay Pending. Return its name."""
+    name = f"node-{platform.suffix}-unmanaged"
     amounts = {"cpu": "96", "memory": "384Gi", "pods": "110", GPU_RESOURCE: "4"}
     labels = {"kubernetes.io/hostname": name, CAPACITY_TYPE_LABEL: "spot", KARPENTER_POOL_LABEL: "unmanaged", **_MACHINE}
     ready = {"type": "Ready", "status": "True", "reason": "KubeletReady", "message": "", "lastHeartbeatTime": None}
-    ground.cluster.create(
+    platform.cluster.create(
         {
             "apiVersion": "v1",
             "kind": "Node",
@@ -71,8 +71,8 @@ def add_unmanaged_node(ground: QueueGround) -> str:
     return name
 
 
-def create_pod(ground: QueueGround, team: str, name: str, node: str | None, gpus: int) -> None:
-    """Creates a pod of a team that no queue knows of, on `node` or any; it is gone as soon as it is deleted."""
+def create_pod(platform: QueuePlatform, team: str, name: str, node: str | None, gpus: int) -> None:
+    """Create a team's pod that no queue manages, on `node` or any. It is gone as soon as it is deleted."""
     amounts = {"cpu": "1", "memory": "1Gi", **({GPU_RESOURCE: str(gpus)} if gpus else {})}
     container = {
         "name": "main",
@@ -88,15 +88,15 @@ def create_pod(ground: QueueGround, team: str, name: str, node: str | None, gpus
         "tolerations": [{"key": key, "operator": "Exists"} for key in (_UNMANAGED, GPU_RESOURCE, "flexspot.dev/capacity-type")],
         **({"nodeSelector": {"kubernetes.io/hostname": node}} if node else {}),
     }
-    metadata = {"name": name, "namespace": ground.own(team), "labels": {TEAM_LABEL: ground.own(team)}}
-    ground.cluster.create({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
+    metadata = {"name": name, "namespace": platform.own(team), "labels": {TEAM_LABEL: platform.own(team)}}
+    platform.cluster.create({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
 
 
-def wait_until_placed(ground: QueueGround, team: str, pod: str, phase: str) -> None:
-    """Returns once a pod has a node and is in `phase`."""
+def wait_until_placed(platform: QueuePlatform, team: str, pod: str, phase: str) -> None:
+    """Return once a pod has a node and is in `phase`."""
 
     def placed(pods: list[KubeObject]) -> bool:
         [found] = [each for each in pods if each["metadata"]["name"] == pod]
         return bool(found["spec"].get("nodeName")) and found["status"]["phase"] == phase
 
-    ground.cluster.wait_for(POD, placed, f"{pod} to be {phase} on a node", namespace=ground.own(team))
+    platform.cluster.wait_for(POD, placed, f"{pod} to be {phase} on a node", namespace=platform.own(team))

@@ -1,4 +1,4 @@
-"""The platform's admission policies on the lab, and questions to an API server that holds them. Nothing that is asked is kept."""
+"""The platform's admission policies on the lab, and dry-run requests to an API server with these policies. Nothing is stored."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from flexspot.policies.inventory.pod_gpus import PodMaker
 
 CORE_GROUPS = frozenset({"", "apps", "batch"})
-"""Whose kinds the API server has by itself, with a validation of its own."""
+"""API groups of built-in kinds, which the API server validates itself."""
 
 ELSEWHERE = "without-a-team"
-"""A namespace of no team."""
+"""A namespace without a team."""
 
 _SAID = re.compile(
     r"ValidatingAdmissionPolicy '[\w-]+' with binding '[\w-]+'(?: denied request)?: (?P<rule>[a-z-]+) \(FLX\d+\): (?P<said>.*)"
@@ -48,9 +48,9 @@ _PATIENCE_SECONDS = 30
 
 @dataclass(frozen=True)
 class Answer:
-    """What the server says to an object that it is to create: the object as it would be, or why not.
+    """The server's answer to a dry-run creation: the object as it would be stored, or the error.
 
-    `denied` and `warned` are what policies say, by rule: of an object that is refused for it, and of one that is not.
+    `denied` and `warned` are the messages of policies by rule: of a refused object, and of an accepted one.
     """
 
     taken: KubeObject | None
@@ -59,11 +59,11 @@ class Answer:
     warned: dict[str, str]
 
 
-class Asked(Cluster):
-    """An API server that is only asked: dry runs, with the same answers as in earnest."""
+class DryRunCluster(Cluster):
+    """An API server with dry-run requests, whose answers are those of real ones."""
 
     def ask(self, each: KubeObject) -> Answer:
-        """What would come of creating `each`."""
+        """Return the answer to creating `each`."""
         resource = self._resource(f"{each['apiVersion']}/{each['kind']}")
         try:
             response = resource.create(body=each, namespace=each["metadata"].get("namespace"), dry_run="All", serialize=False)
@@ -75,14 +75,17 @@ class Asked(Cluster):
         return Answer(json.loads(response.data), "", {}, _said(text.replace('\\"', '"') for text in _WARNING.findall(header)))
 
     def metrics(self) -> str:
-        """What the API server measures of itself, in Prometheus' own form."""
+        """Return the API server's metrics in Prometheus' format."""
         return bytes(self._client.request("get", "/metrics", serialize=False).data).decode()
 
 
-def passed_over(asked: Asked) -> dict[str, int]:
-    """How often each policy has let pass what it failed on by itself since the API server was started. Nothing else says so."""
+def ignored_errors(server: DryRunCluster) -> dict[str, int]:
+    """Return the number of requests that each policy let pass because of its own error since the API server started.
+
+    No other source shows it.
+    """
     found: dict[str, int] = {}
-    for each in _PASSED_OVER.finditer(asked.metrics()):
+    for each in _PASSED_OVER.finditer(server.metrics()):
         found[each["policy"]] = found.get(each["policy"], 0) + int(each["count"])
     return found
 
@@ -92,39 +95,39 @@ def _said(texts: Iterable[str]) -> dict[str, str]:
 
 
 @contextmanager
-def holding(cluster: Cluster, objects: list[KubeObject], namespace: str) -> Generator[Asked]:
-    """The API server with policies; returns once they are held in `namespace`, a team's, and leaves when they are no more."""
-    asked = Asked(cluster.kubeconfig)
+def with_policies(cluster: Cluster, objects: list[KubeObject], namespace: str) -> Generator[DryRunCluster]:
+    """Yield the API server with policies, once they apply in `namespace`, a team's. On exit, wait until they apply no more."""
+    server = DryRunCluster(cluster.kubeconfig)
     try:
         cluster.apply(*objects, *_LAST)
-        _wait_for_last(asked, held=True)
-        _wait(asked, namespace, held=True)
+        _wait_for_last(server, applied=True)
+        _wait(server, namespace, applied=True)
         if any(each["kind"] == "MutatingAdmissionPolicy" for each in objects):
-            _wait_for_owner_labels(asked, namespace)
-        yield asked
+            _wait_for_owner_labels(server, namespace)
+        yield server
     finally:
         for each in [*reversed(objects), *reversed(_LAST)]:
             cluster.delete(f"{each['apiVersion']}/{each['kind']}", each["metadata"]["name"], each["metadata"].get("namespace"))
-        _wait_for_last(asked, held=False)
-        _wait(asked, namespace, held=False)
+        _wait_for_last(server, applied=False)
+        _wait(server, namespace, applied=False)
 
 
 @contextmanager
-def holding_those_of(declared: Declarations, cluster: Cluster, team: str, *, guards: bool) -> Generator[Asked]:
-    """The policies of a program, with a namespace that they take for a team's and one that they take for none's.
+def with_policies_of(declared: Declarations, cluster: Cluster, team: str, *, guards: bool) -> Generator[DryRunCluster]:
+    """Yield an API server with the policies of a program, for a namespace that counts as a team's and one without a team.
 
-    Without `guards` those that guard a guarantee are left out: lint has no rules for it.
+    Without `guards`, policies that protect a guarantee are left out: lint has no rules for them.
     """
     for name, labels in ((team, {TEAM_LABEL: team}), (ELSEWHERE, {})):
         cluster.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}})
     every = [each.inputs for each in declared.made.values() if "admissionregistration.k8s.io" in each.type]
-    with holding(cluster, [each for each in every if guards or not each["metadata"]["name"].startswith(NAME)], team) as asked:
-        yield asked
+    with with_policies(cluster, [each for each in every if guards or not each["metadata"]["name"].startswith(NAME)], team) as server:
+        yield server
 
 
 @contextmanager
 def kinds_of_frameworks(cluster: Cluster) -> Generator[None]:
-    """Definitions of every kind with a pod template that a server does not have by itself; each kind takes every field."""
+    """Create definitions of every kind with a pod template that a server does not have by itself. Each kind accepts every field."""
     kinds = {f"{each.resource}.{each.group}": each for each in POD_MAKERS.values() if each.group not in CORE_GROUPS}
     cluster.apply(*map(_definition, kinds.values()))
     wait_until_established(cluster, kinds)
@@ -135,7 +138,7 @@ def kinds_of_frameworks(cluster: Cluster) -> Generator[None]:
     def gone(found: list[KubeObject]) -> bool:
         return not kinds.keys() & {each["metadata"]["name"] for each in found}
 
-    # Other tests ask for all that the server has.
+    # Other tests list all kinds of the server.
     cluster.wait_for(DEFINITION, gone, "the end of the definitions")
 
 
@@ -164,7 +167,7 @@ _LAST: tuple[KubeObject, ...] = (
             "matchConstraints": {
                 "resourceRules": [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["configmaps"]}]
             },
-            "validations": [{"expression": f"object.metadata.name != '{_LAST_NAME}'", "message": "the last policy is held"}],
+            "validations": [{"expression": f"object.metadata.name != '{_LAST_NAME}'", "message": "the last policy is applied"}],
         },
     },
     {
@@ -174,35 +177,39 @@ _LAST: tuple[KubeObject, ...] = (
         "spec": {"policyName": _LAST_NAME, "validationActions": ["Deny"]},
     },
 )
-"""A policy and a binding of our own. The API server learns of policies in the order in which they came, and of bindings too: once it
-judges by the last of both, it judges by all."""
+"""A policy and a binding of the tests.
+
+The API server learns of policies, and of bindings, in the order of their creation: once it applies the last of both, it applies all.
+"""
 
 
-def _wait_for_last(asked: Asked, *, held: bool) -> None:
+def _wait_for_last(server: DryRunCluster, *, applied: bool) -> None:
     refused: KubeObject = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": _LAST_NAME, "namespace": "default"}}
-    wait_until(lambda: (_LAST_NAME in asked.ask(refused).refusal) == held, f"the last policy is {'not held' if held else 'held'}")
+    wait_until(
+        lambda: (_LAST_NAME in server.ask(refused).refusal) == applied, f"the last policy is {'not applied' if applied else 'applied'}"
+    )
 
 
-def _wait(asked: Asked, namespace: str, *, held: bool) -> None:
-    """The labels of namespaces, by which bindings choose them, come by a watch of their own, and nothing of it says when."""
+def _wait(server: DryRunCluster, namespace: str, *, applied: bool) -> None:
+    """Wait for the labels of namespaces, by which bindings select them. They arrive by a separate watch, and no status shows when."""
 
     def everywhere() -> bool:
-        refused, warned = asked.ask(_wrong(namespace)), asked.ask(_wrong("default"))
-        return {bool(refused.denied), bool(warned.warned)} == {held}
+        refused, warned = server.ask(_wrong(namespace)), server.ask(_wrong("default"))
+        return {bool(refused.denied), bool(warned.warned)} == {applied}
 
-    wait_until(everywhere, f"the policies are {'not held' if held else 'held'}")
+    wait_until(everywhere, f"the policies are {'not applied' if applied else 'applied'}")
 
 
-def _wait_for_owner_labels(asked: Asked, namespace: str) -> None:
+def _wait_for_owner_labels(server: DryRunCluster, namespace: str) -> None:
     def labelled() -> bool:
-        taken = asked.ask(_unowned(namespace)).taken
+        taken = server.ask(_unowned(namespace)).taken
         return taken is not None and TEAM_LABEL in taken["metadata"].get("labels", {})
 
     wait_until(labelled, "work gets no owner labels")
 
 
 def wait_until(seen: Callable[[], object], otherwise: str) -> None:
-    """Returns once something is seen. Raises AssertionError that says what is otherwise."""
+    """Return once `seen` is true. Raises AssertionError with the text `otherwise`."""
     deadline = time.monotonic() + _PATIENCE_SECONDS
     while not seen():
         assert time.monotonic() < deadline, f"{otherwise} after {_PATIENCE_SECONDS} seconds"
