@@ -93,8 +93,8 @@ def test_aliases_upon_aliases_end_a_check_at_once(below: str, project: Project) 
     "number,told",
     [
         ("9" * 5000, "cannot be read"),
-        (".inf", "is not a number that can be meant"),
-        (".nan", "is not a number that can be meant"),
+        (".inf", "is not a finite number"),
+        (".nan", "is not a finite number"),
         ("1e400", "should be a whole number"),
     ],
     ids=["too long to read", "infinite", "no number", "beyond floats"],
