@@ -150,7 +150,7 @@ def test_all_conflicting_settings_are_reported_at_once_with_their_lines(tmp_path
     )
 
 
-def test_a_missing_setting_has_the_line_of_the_settings_around_it(tmp_path: Path) -> None:
+def test_a_missing_setting_of_a_pool_has_the_line_of_the_pool(tmp_path: Path) -> None:
     text = FILE.format(ami="al2023@v20260903", machine="g6.xlarge", capacity_type="reserved", max_nodes=4, share="l4-spot")
     file = tmp_path / "Pulumi.test.yaml"
     file.write_text(text)
