@@ -11,7 +11,7 @@ from flexspot.capacity.catalog.data_files import Record
 from flexspot.capacity.catalog.machines import Architecture, is_zone_id
 from flexspot.capacity.catalog.versions import auto_mode
 from flexspot.capacity.catalog.workload_classes import Fallback
-from flexspot.capacity.plan.pools import asked_for, compute_class_of, taints_by_gke
+from flexspot.capacity.plan.pools import compute_class_of, requested_labels, taints_by_gke
 from flexspot.capacity.plan.queues import shared_labels
 from flexspot.capacity.settings.cluster import EksClusterSettings, SystemPool
 from flexspot.capacity.settings.controllers import EksControllers
@@ -204,9 +204,9 @@ def pools_are_distinguishable(resolved: ResolvedSettings) -> Iterator[SettingsPr
     """
     for one, other in combinations(resolved.pools.values() if resolved.autopilot else (), 2):
         classes = compute_class_of(resolved, one), compute_class_of(resolved, other)
-        written = _shown(asked_for(resolved, other))
+        written = _shown(requested_labels(resolved, other))
         if classes == (None, None) and (_fits_on(resolved, one, other) or _fits_on(resolved, other, one)):
-            problem = f"cannot be distinguished from pool {one.name}: pods that request nodes of one can run on those that GKE created for the other"
+            problem = f"cannot be distinguished from pool {one.name}: pods that request nodes of one can run on nodes created for the other"
             remedy = "split them by GPU, GPUs of a node, capacity type or zone, or merge them"
         elif classes[0] is not None and classes[0] == classes[1] and _priority_fields(resolved, one) == _priority_fields(resolved, other):
             problem = f"cannot be distinguished from pool {one.name}: it is the same priority of compute class {classes[0]}"
@@ -218,14 +218,14 @@ def pools_are_distinguishable(resolved: ResolvedSettings) -> Iterator[SettingsPr
 
 def _fits_on(resolved: ResolvedSettings, pool: ResolvedPool, other: ResolvedPool) -> bool:
     """Return whether pods of `pool` can run on nodes that GKE created for `other`."""
-    suits = asked_for(resolved, pool).items() <= asked_for(resolved, other).items()
+    suits = requested_labels(resolved, pool).items() <= requested_labels(resolved, other).items()
     return suits and set(taints_by_gke(resolved, other, None)) <= set(taints_by_gke(resolved, pool, None))
 
 
 def _priority_fields(resolved: ResolvedSettings, pool: ResolvedPool) -> tuple[object, ...]:
     """Return the fields of the pool's priority in a compute class."""
     options = (pool.settings.max_run_hours, pool.settings.boot_disk_gib) if isinstance(pool.settings, GkePool) else ()
-    return (pool.machines, asked_for(resolved, pool), frozenset(pool.settings.zones), *options)
+    return (pool.machines, requested_labels(resolved, pool), frozenset(pool.settings.zones), *options)
 
 
 def classes_request_only_their_own_pools(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
@@ -251,9 +251,9 @@ def _other_reachable_pools(
                 path, written, problem, "leave it one pool, split the class, or use fallback: stock-out", "class-of-several-shapes"
             )
         return
-    common = shared_labels(asked_for(resolved, pool) for pool in own)
+    common = shared_labels(requested_labels(resolved, pool) for pool in own)
     others = [pool for pool in resolved.queued_pools.values() if pool not in own and compute_class_of(resolved, pool) is None]
-    if reachable := [pool.name for pool in others if common.items() <= asked_for(resolved, pool).items()]:
+    if reachable := [pool.name for pool in others if common.items() <= requested_labels(resolved, pool).items()]:
         reason = f"its pools have only {_shown(common)} in common" if common else "its pools have nothing in common"
         problem = f"{reason}, so a queue would give its jobs nodes of {', '.join(reachable)} too"
         remedy = f"let {reachable[0]} serve {name} as well, or split the class into one for each kind of node"

@@ -192,7 +192,7 @@ def efa_is_on_machines_that_have_it(resolved: ResolvedSettings, pool: ResolvedPo
     for number, other in enumerate(pool.machines[1:]):
         if first.efa_interfaces and _efa_cards(first) != _efa_cards(other):
             problem = f"has {_efa_cards(other)} EFA interfaces, but {first.name} has {_efa_cards(first)}"
-            remedy = "all machines of a pool with efa need the same number; give it a pool of its own"
+            remedy = "all machines of a pool with efa need the same number; put it in a separate pool"
             yield SettingsProblem(f"{pool.path}.alternatives.{number}", repr(other.name), problem, remedy, "mixed-efa-in-pool")
 
 
@@ -219,7 +219,7 @@ def a_pool_has_one_architecture(pool: ResolvedPool) -> Iterator[SettingsProblem]
     for number, other in enumerate(pool.machines[1:]):
         if other.architecture is not first.architecture:
             problem = f"is {other.architecture}, but {first.name} is {first.architecture}"
-            path, remedy = f"{pool.path}.alternatives.{number}", "give it a pool of its own"
+            path, remedy = f"{pool.path}.alternatives.{number}", "put it in a separate pool"
             yield SettingsProblem(path, repr(other.name), problem, remedy, "mixed-architectures-in-pool")
     if first.architecture is Architecture.ARM64:
         problem = "is arm64, on which the platform is untested"
