@@ -140,7 +140,7 @@ def test_an_owner_next_to_ids_is_refused() -> None:
     settings = shipped("prod-eks")
     settings["pools"][3]["reservation"]["owner"] = "444455556666"
 
-    with pytest.raises(SettingsError, match="owner does not go with ids"):
+    with pytest.raises(SettingsError, match="owner cannot be combined with ids"):
         parse_settings(settings, "test")
 
 

@@ -93,8 +93,8 @@ def test_nested_aliases_end_a_check_at_once(below: str, project: Project) -> Non
     "number,message",
     [
         ("9" * 5000, "cannot be read"),
-        (".inf", "is not a number that can be meant"),
-        (".nan", "is not a number that can be meant"),
+        (".inf", "is not a finite number"),
+        (".nan", "is not a finite number"),
         ("1e400", "should be a whole number"),
     ],
     ids=["too long to read", "infinite", "no number", "beyond floats"],

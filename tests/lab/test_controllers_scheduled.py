@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 pytestmark = [
     pytest.mark.lab,
     pytest.mark.nightly(
-        held_by="test_the_default_nodes_have_room_also_while_one_is_lost, test_controllers_are_deployed_as_large_as_the_plan_reckons"
+        held_by="test_the_default_nodes_have_room_even_if_one_is_lost, test_controllers_are_deployed_as_large_as_the_plan_reckons"
     ),
 ]
 

@@ -176,8 +176,7 @@ def test_a_failed_request_is_repeated_and_the_job_runs(outcome: str, said: str, 
 
 
 @pytest.mark.nightly(
-    held_by="test_a_queued_job_waits_for_its_request_and_starts_all_pods_together, "
-    "test_a_teams_job_is_never_deleted_because_its_workload_was_given_up"
+    held_by="test_a_queued_job_waits_for_its_request_and_starts_all_pods_together, test_deactivated_workloads_are_not_deleted"
 )
 def test_capacity_that_is_revoked_under_a_running_job_suspends_it_with_the_reason(cluster: Cluster, register: Register) -> None:
     with queued_platform(cluster, register) as platform:

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 pytestmark = [
     pytest.mark.lab,
     pytest.mark.waits,
-    pytest.mark.nightly(held_by="test_weights_count, test_a_tree_of_cohorts_is_declared_with_weights_and_a_root_that_owns_nothing_is_not"),
+    pytest.mark.nightly(
+        held_by="test_fair_sharing_uses_weights, test_a_tree_of_cohorts_is_declared_with_weights_and_a_root_that_owns_nothing_is_not"
+    ),
 ]
 
 WEIGHTS = {"one": 1, "two": 2, "three": 3}

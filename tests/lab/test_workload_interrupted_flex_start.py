@@ -41,7 +41,7 @@ pytestmark = [
     pytest.mark.nightly(
         held_by="test_a_queued_job_waits_for_its_request_and_starts_all_pods_together, "
         "test_preemption_suspends_a_job_and_sets_its_clock_back_without_counting_anything, "
-        "test_jobs_with_queued_capacity_carry_their_run_time_and_their_pods_stay"
+        "test_jobs_on_queued_capacity_have_their_run_time_and_keep_their_nodes"
     ),
 ]
 

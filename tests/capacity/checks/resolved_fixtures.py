@@ -1,4 +1,4 @@
-"""Checks of settings: what one finds in the least that a cloud takes, changed by a test."""
+"""Helpers for tests of checks: the minimal settings of a cloud with changes, and the problems that a check finds in them."""
 
 from __future__ import annotations
 
@@ -24,32 +24,32 @@ if TYPE_CHECKING:
     from flexspot.capacity.values.errors import SettingsProblem
 
 CLASS = own_class("rendering", priority_class="gpu-rendering", run_limit_hours=24, checkpoint=True)
-"""All that a class of one's own says."""
+"""All fields of a custom workload class."""
 
 
 def pool(name: str, machine: str, capacity_type: str, *serves: str, **others: Any) -> dict[str, Any]:
-    """A pool of four nodes."""
+    """Return a pool of four nodes."""
     return {"name": name, "machine": machine, "capacity_type": capacity_type, "max_nodes": 4, "serves": list(serves), **others}
 
 
 def settings_of(cloud: str, changes: Mapping[str, Any]) -> PlatformSettings:
-    """The least settings of `cloud`, changed so."""
+    """Return the minimal settings of `cloud` with changes."""
     return parse_settings(changed(cloud, changes), "test")
 
 
 def found(check: Check, cloud: str, changes: Mapping[str, Any] | None = None) -> list[SettingsProblem]:
-    """What one check finds. Everything that the settings name must exist."""
+    """Return the problems that one check finds. Everything that the settings name must exist."""
     settings = settings_of(cloud, changes or {})
     resolved, problems = resolve(settings, prices_of(VOCABULARIES[settings.cloud].catalog), shipped_images())
     assert not problems
     return list(problems_of(check, resolved))
 
 
-def told(check: Check, cloud: str, changes: Mapping[str, Any] | None = None) -> list[str]:
-    """What one check finds, as `refused: rule at path` or `warned: rule at path`."""
+def reports(check: Check, cloud: str, changes: Mapping[str, Any] | None = None) -> list[str]:
+    """Return the problems that one check finds, as `refused: rule at path` or `warned: rule at path`."""
     return [f"{'refused' if each.refused else 'warned'}: {each.rule} at {each.path}" for each in found(check, cloud, changes)]
 
 
 def plan_of(cloud: str, changes: Mapping[str, Any]) -> Plan:
-    """The plan of the least settings of `cloud`, changed so."""
+    """Return the plan of the minimal settings of `cloud` with changes."""
     return build_plan(settings_of(cloud, changes), "test")

@@ -1,19 +1,19 @@
-"""What is said and refused of a platform on GKE Autopilot, and of its pools."""
+"""Checks of GKE Autopilot and its pools."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-from resolved_fixtures import CLASS, found, plan_of, pool, told
+from resolved_fixtures import CLASS, found, plan_of, pool, reports
 
 from flexspot.capacity.catalog.capacity_type import CapacityType, facts_of
 from flexspot.capacity.plan.checks.managed_nodes import (
-    capacity_types_are_ones_that_autopilot_gives,
-    classes_ask_for_their_own_pools,
-    options_are_ones_that_autopilot_has,
-    pools_can_be_told_apart,
-    what_caps_spend_is_said,
+    autopilot_supports_the_capacity_types,
+    autopilot_supports_the_options,
+    classes_request_only_their_own_pools,
+    missing_ceilings_are_reported,
+    pools_are_distinguishable,
 )
 
 AUTOPILOT: dict[str, Any] = {"cluster.mode": "autopilot"}
@@ -22,16 +22,16 @@ ON_DEMAND_CLASS: dict[str, Any] = {"classes.steady": CLASS | {"priority_class": 
 MOVES_ON: dict[str, Any] = {"classes.inference.capacity": ["reserved", "spot", "on-demand"]}
 
 
-def test_autopilot_is_accepted_with_one_warning_of_what_caps_spend() -> None:
+def test_autopilot_gets_one_warning_about_missing_ceilings() -> None:
     plan = plan_of("gke", AUTOPILOT)
 
     assert [(each.rule, each.path) for each in plan.warnings] == [("autopilot-without-ceilings", "cluster.mode")]
     assert "only Kueue, ResourceQuota and project quota cap spend" in plan.warnings[0].text
-    assert told(what_caps_spend_is_said, "gke", {}) == []
+    assert reports(missing_ceilings_are_reported, "gke", {}) == []
 
 
-def beside(other: dict[str, Any]) -> dict[str, Any]:
-    """A second pool beside the one of L4 on Spot for training."""
+def with_second_pool(other: dict[str, Any]) -> dict[str, Any]:
+    """Return settings with a second pool next to the one of L4 on Spot for training."""
     return AUTOPILOT | FLEX_CLASS | ON_DEMAND_CLASS | {"pools.1": other}
 
 
@@ -45,8 +45,8 @@ def beside(other: dict[str, Any]) -> dict[str, Any]:
         pool("b", "g2-standard-8", "spot", "interactive"),
     ],
 )
-def test_pools_for_which_pods_ask_by_the_same_labels_are_refused_by_name(other: dict[str, Any]) -> None:
-    (problem,) = found(pools_can_be_told_apart, "gke", beside(other))
+def test_pools_that_pods_request_by_the_same_labels_are_refused(other: dict[str, Any]) -> None:
+    (problem,) = found(pools_are_distinguishable, "gke", with_second_pool(other))
 
     assert (problem.rule, problem.path, problem.refused) == ("pools-not-told-apart", "pools.1", True)
     assert "pool l4-spot" in problem.problem
@@ -63,36 +63,36 @@ OF_A_CLASS: dict[str, Any] = AUTOPILOT | MOVES_ON | {"pools.0.serves": ["inferen
 @pytest.mark.parametrize(
     "changes,apart",
     [
-        (beside(pool("b", "g2-standard-24", "spot", "training")), True),
-        (beside(pool("b", "a2-highgpu-1g", "spot", "training")), True),
-        (beside(pool("b", "g2-standard-8", "flex-start", "tuning")), True),
-        (beside(pool("b", "g2-standard-8", "on-demand", "steady")), True),
-        (beside(pool("b", "g2-standard-8", "reserved", "steady", **BOUGHT)), True),
+        (with_second_pool(pool("b", "g2-standard-24", "spot", "training")), True),
+        (with_second_pool(pool("b", "a2-highgpu-1g", "spot", "training")), True),
+        (with_second_pool(pool("b", "g2-standard-8", "flex-start", "tuning")), True),
+        (with_second_pool(pool("b", "g2-standard-8", "on-demand", "steady")), True),
+        (with_second_pool(pool("b", "g2-standard-8", "reserved", "steady", **BOUGHT)), True),
         # No taint keeps on-demand pods off these nodes.
-        (beside(pool("b", "g2-standard-8", "flex-start", "tuning")) | STEADY, False),
-        (beside(pool("b", "g2-standard-8", "reserved", "steady", **BOUGHT)) | STEADY, False),
-        # Priorities of a compute class are told apart by what GKE is to make, and from other pools by the taint of the class.
+        (with_second_pool(pool("b", "g2-standard-8", "flex-start", "tuning")) | STEADY, False),
+        (with_second_pool(pool("b", "g2-standard-8", "reserved", "steady", **BOUGHT)) | STEADY, False),
+        # GKE distinguishes priorities of a compute class by the nodes to create, and other pools by the taint of the class.
         (OF_A_CLASS | {"pools.1": pool("b", "g2-standard-12", "spot", "inference")}, True),
         (OF_A_CLASS | {"pools.1": pool("b", "g2-standard-8", "spot", "inference", zones=["us-central1-a", "us-central1-b"])}, True),
         (OF_A_CLASS | {"pools.1": pool("b", "g2-standard-8", "spot", "inference", boot_disk_gib=100)}, True),
         (OF_A_CLASS | {"pools.1": pool("b", "g2-standard-8", "reserved", "inference", **BOUGHT)}, True),
         (OF_A_CLASS | {"pools.1": pool("b", "g2-standard-8", "spot", "inference")}, False),
         (AUTOPILOT | MOVES_ON | {"pools.1": pool("b", "g2-standard-8", "spot", "inference")}, True),
-        # On Standard their names are selected.
+        # On Standard clusters pods select pools by name.
         ({"pools.1": pool("b", "g2-standard-8", "spot", "training")}, True),
     ],
 )
-def test_pools_are_told_apart_by_what_pods_ask_for(changes: dict[str, Any], apart: object) -> None:
-    assert told(pools_can_be_told_apart, "gke", changes) == ([] if apart else ["refused: pools-not-told-apart at pools.1"])
+def test_pools_are_distinguished_by_the_labels_that_pods_request(changes: dict[str, Any], apart: object) -> None:
+    assert reports(pools_are_distinguishable, "gke", changes) == ([] if apart else ["refused: pools-not-told-apart at pools.1"])
 
 
-def test_a_class_whose_pools_have_too_little_in_common_to_keep_to_them_is_refused() -> None:
+def test_a_class_that_reaches_pools_of_other_classes_is_refused() -> None:
     changes = AUTOPILOT | {
         "pools.1": pool("a100-spot", "a2-highgpu-1g", "spot", "training"),
         "pools.2": pool("t4-spot", "n1-standard-8", "spot", "interactive"),
     }
 
-    (problem,) = found(classes_ask_for_their_own_pools, "gke", changes)
+    (problem,) = found(classes_request_only_their_own_pools, "gke", changes)
 
     assert (problem.rule, problem.path, problem.value) == ("class-reaches-other-pools", "classes.training", "l4-spot, a100-spot")
     assert problem.problem == (
@@ -109,13 +109,13 @@ def test_a_class_whose_pools_have_too_little_in_common_to_keep_to_them_is_refuse
         pool("l4-service", "g2-standard-8", "on-demand", "inference"),
     ],
 )
-def test_a_class_that_reaches_its_own_pools_alone_is_fine(third: dict[str, Any]) -> None:
+def test_a_class_that_reaches_only_its_own_pools_is_accepted(third: dict[str, Any]) -> None:
     changes = AUTOPILOT | {"pools.1": pool("a100-spot", "a2-highgpu-1g", "spot", "training"), "pools.2": third}
 
-    assert told(classes_ask_for_their_own_pools, "gke", changes) == []
+    assert reports(classes_request_only_their_own_pools, "gke", changes) == []
 
 
-def test_pods_that_wait_in_no_queue_ask_for_one_kind_of_node() -> None:
+def test_unqueued_pods_request_one_kind_of_node() -> None:
     services = AUTOPILOT | {
         "classes.rendering": CLASS | {"queued": False},
         "pools.0.serves": ["rendering"],
@@ -123,11 +123,11 @@ def test_pods_that_wait_in_no_queue_ask_for_one_kind_of_node() -> None:
         "teams.0.shares": {},
     }
 
-    assert told(classes_ask_for_their_own_pools, "gke", services) == ["refused: class-of-several-shapes at classes.rendering"]
+    assert reports(classes_request_only_their_own_pools, "gke", services) == ["refused: class-of-several-shapes at classes.rendering"]
     moving_on = services | {"classes.rendering": CLASS | {"queued": False, "fallback": "stock-out"}}
-    assert told(classes_ask_for_their_own_pools, "gke", moving_on) == []
+    assert reports(classes_request_only_their_own_pools, "gke", moving_on) == []
     standard = {path: written for path, written in services.items() if path != "cluster.mode"}
-    assert told(classes_ask_for_their_own_pools, "gke", standard) == []
+    assert reports(classes_request_only_their_own_pools, "gke", standard) == []
 
 
 CLIMBS: dict[str, Any] = {
@@ -145,7 +145,7 @@ SERVICE: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("capacity_type", CapacityType)
-def test_every_capacity_type_but_queued_can_be_had(capacity_type: CapacityType) -> None:
+def test_every_capacity_type_but_queued_is_accepted(capacity_type: CapacityType) -> None:
     own = pool("own", "a2-highgpu-1g", capacity_type.value, "own")
     if capacity_type is CapacityType.RESERVED:
         own["reservation"] = {"name": "bought"}
@@ -156,7 +156,7 @@ def test_every_capacity_type_but_queued_can_be_had(capacity_type: CapacityType) 
     }
 
     expected = ["refused: capacity-type-not-on-autopilot at pools.0.capacity_type"] if capacity_type is CapacityType.QUEUED else []
-    assert told(capacity_types_are_ones_that_autopilot_gives, "gke", changes) == expected
+    assert reports(autopilot_supports_the_capacity_types, "gke", changes) == expected
     assert (facts_of("gke")[capacity_type].autopilot is None) == bool(expected)
     if not expected:
         assert plan_of("gke", changes).pools[0].pool_label is None
@@ -175,15 +175,15 @@ OF_NODE_POOLS: dict[str, Any] = {
 
 @pytest.mark.parametrize("option", OF_NODE_POOLS)
 @pytest.mark.parametrize("served", [{}, CLIMBS], ids=["by labels", "by a compute class"])
-def test_an_option_of_node_pools_alone_is_refused_and_not_left_out(option: str, served: dict[str, Any]) -> None:
+def test_options_of_node_pools_are_refused_and_not_ignored(option: str, served: dict[str, Any]) -> None:
     changes = served | {f"pools.0.{option}": OF_NODE_POOLS[option]}
 
-    (problem,) = found(options_are_ones_that_autopilot_has, "gke", AUTOPILOT | changes)
+    (problem,) = found(autopilot_supports_the_options, "gke", AUTOPILOT | changes)
 
     assert (problem.rule, problem.path) == ("option-not-on-autopilot", f"pools.0.{option}")
     assert problem.problem
     assert problem.allowed
-    assert told(options_are_ones_that_autopilot_has, "gke", changes) == [], "a node pool has it"
+    assert reports(autopilot_supports_the_options, "gke", changes) == [], "a node pool supports it"
 
 
 FLEX: dict[str, Any] = {"pools.0.capacity_type": "flex-start"}
@@ -193,37 +193,37 @@ FLEX: dict[str, Any] = {"pools.0.capacity_type": "flex-start"}
     "option,written",
     [("max_run_hours", 24), ("boot_disk_gib", 100), ("zones", ["us-central1-a", "us-central1-b"])],
 )
-def test_what_a_compute_class_can_ask_for_and_a_pod_cannot_is_refused_where_pods_ask(option: str, written: object) -> None:
+def test_options_of_compute_classes_are_refused_for_pods(option: str, written: object) -> None:
     changes = AUTOPILOT | FLEX | {f"pools.0.{option}": written}
 
-    (problem,) = found(options_are_ones_that_autopilot_has, "gke", changes)
+    (problem,) = found(autopilot_supports_the_options, "gke", changes)
 
     assert (problem.rule, problem.path) == ("option-not-on-autopilot", f"pools.0.{option}")
     assert "fallback: stock-out" in problem.allowed
-    assert told(options_are_ones_that_autopilot_has, "gke", changes | CLIMBS) == []
+    assert reports(autopilot_supports_the_options, "gke", changes | CLIMBS) == []
 
 
 @pytest.mark.parametrize(
     "option,written", [("gpu_sharing", {"strategy": "time-sharing", "clients_per_gpu": 4}), ("mig_partition", "1g.5gb")]
 )
-def test_what_a_pod_can_ask_for_and_a_compute_class_cannot_is_refused_there(option: str, written: object) -> None:
+def test_options_of_pods_are_refused_for_compute_classes(option: str, written: object) -> None:
     changes = AUTOPILOT | {"pools.0.machine": "a2-highgpu-1g", f"pools.0.{option}": written}
 
-    assert told(options_are_ones_that_autopilot_has, "gke", changes | SERVICE) == []
-    assert told(options_are_ones_that_autopilot_has, "gke", changes | CLIMBS) == [f"refused: option-not-on-autopilot at pools.0.{option}"]
+    assert reports(autopilot_supports_the_options, "gke", changes | SERVICE) == []
+    assert reports(autopilot_supports_the_options, "gke", changes | CLIMBS) == [f"refused: option-not-on-autopilot at pools.0.{option}"]
 
 
-def test_gpus_are_shared_by_turns_and_not_by_mps() -> None:
+def test_gpus_are_shared_by_time_and_not_by_mps() -> None:
     mps = SERVICE | {"pools.0.gpu_sharing": {"strategy": "mps", "clients_per_gpu": 4}}
 
-    assert told(options_are_ones_that_autopilot_has, "gke", AUTOPILOT | mps) == [
+    assert reports(autopilot_supports_the_options, "gke", AUTOPILOT | mps) == [
         "refused: option-not-on-autopilot at pools.0.gpu_sharing.strategy"
     ]
-    assert told(options_are_ones_that_autopilot_has, "gke", mps) == []
+    assert reports(autopilot_supports_the_options, "gke", mps) == []
 
 
 @pytest.mark.parametrize(
     "changes", [{"pools.0.gpu_driver": "latest"}, {"pools.0.zones": ["us-central1-a"]}, {"pools.0.boot_disk_gib": 200}]
 )
-def test_what_autopilot_has_too_and_what_is_the_default_anyway_is_fine(changes: dict[str, Any]) -> None:
-    assert told(options_are_ones_that_autopilot_has, "gke", AUTOPILOT | changes) == []
+def test_supported_options_and_defaults_are_accepted(changes: dict[str, Any]) -> None:
+    assert reports(autopilot_supports_the_options, "gke", AUTOPILOT | changes) == []

@@ -1,11 +1,11 @@
-"""The cluster itself: whether the plan's pools can be there, and whether its nodes stay as they are."""
+"""Checks of the cluster: images, system nodes and the permissions boundary."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 import pytest
-from resolved_fixtures import CLASS, pool, settings_of, told
+from resolved_fixtures import CLASS, pool, reports, settings_of
 
 from flexspot.capacity.catalog.node_images import shipped_images
 from flexspot.capacity.catalog.platform import VOCABULARIES
@@ -30,14 +30,14 @@ NEURON_POOL = {
 }
 
 
-def test_an_image_that_follows_every_release_is_refused_in_production_and_warned_of_elsewhere() -> None:
+def test_an_unpinned_image_is_refused_in_production_and_gets_a_warning_elsewhere() -> None:
     latest = {"cluster.ami": "al2023@latest"}
 
     for environment in ("prod", "production", "prod-eu", "production-eu"):
-        assert told(images_are_pinned, "eks", latest | {"environment": environment}) == ["refused: unpinned-ami at cluster.ami"]
+        assert reports(images_are_pinned, "eks", latest | {"environment": environment}) == ["refused: unpinned-ami at cluster.ami"]
     for environment in ("test", "product", "preprod", "pre-prod"):
-        assert told(images_are_pinned, "eks", latest | {"environment": environment}) == ["warned: unpinned-ami at cluster.ami"]
-    assert told(images_are_pinned, "eks", {"cluster.ami": "bottlerocket@1.65.0", "environment": "prod"}) == []
+        assert reports(images_are_pinned, "eks", latest | {"environment": environment}) == ["warned: unpinned-ami at cluster.ami"]
+    assert reports(images_are_pinned, "eks", {"cluster.ami": "bottlerocket@1.65.0", "environment": "prod"}) == []
 
 
 @pytest.mark.parametrize(
@@ -56,10 +56,10 @@ def test_an_image_that_follows_every_release_is_refused_in_production_and_warned
         ("bottlerocket@v1.53.0", "1.35", None),
     ],
 )
-def test_an_image_that_is_not_there_for_the_clusters_version_is_refused(ami: str, version: str, rule: str | None) -> None:
+def test_a_release_without_images_for_the_clusters_version_is_refused(ami: str, version: str, rule: str | None) -> None:
     changes = {"cluster.ami": ami, "cluster.version": version}
 
-    assert told(images_are_of_the_version, "eks", changes) == ([] if rule is None else [f"refused: {rule} at cluster.ami"])
+    assert reports(images_are_of_the_version, "eks", changes) == ([] if rule is None else [f"refused: {rule} at cluster.ami"])
 
 
 @pytest.mark.parametrize(
@@ -71,15 +71,15 @@ def test_an_image_that_is_not_there_for_the_clusters_version_is_refused(ami: str
         ("al2023@v20990101", "1.35", []),
     ],
 )
-def test_a_release_that_was_not_seen_with_an_image_for_neuron_devices_is_told_of(ami: str, version: str, words: list[str]) -> None:
+def test_a_release_that_may_have_no_neuron_image_gets_a_warning(ami: str, version: str, words: list[str]) -> None:
     changes = {"cluster.ami": ami, "cluster.version": version}
 
-    assert told(neuron_nodes_have_an_image, "eks", {**changes, **NEURON_POOL}) == words
-    assert told(neuron_nodes_have_an_image, "eks", changes) == [], "no other node needs it"
-    assert told(neuron_nodes_have_an_image, "eks", {**changes, **NEURON_POOL, "cluster.existing": "ml"}) == []
+    assert reports(neuron_nodes_have_an_image, "eks", {**changes, **NEURON_POOL}) == words
+    assert reports(neuron_nodes_have_an_image, "eks", changes) == [], "no other node needs it"
+    assert reports(neuron_nodes_have_an_image, "eks", {**changes, **NEURON_POOL, "cluster.existing": "ml"}) == []
 
 
-def test_a_release_without_an_image_for_neuron_devices_is_refused(tmp_path: Path) -> None:
+def test_a_release_without_a_neuron_image_is_refused(tmp_path: Path) -> None:
     (tmp_path / "listed.yaml").write_text(
         "sources: {listed: {citation: what AWS listed, as_of: 2027-01-10, verified: true}}\n"
         'al2023: [{release: v20270105, source: listed, kubernetes: {"1.35": 9}, neuron: {"1.35": false}}]\n'
@@ -96,31 +96,34 @@ def test_a_release_without_an_image_for_neuron_devices_is_refused(tmp_path: Path
     )
 
 
-def test_of_a_cluster_that_is_there_already_the_version_is_not_known_and_the_release_must_still_be_one() -> None:
+def test_on_an_existing_cluster_the_release_must_exist_for_any_version() -> None:
     there = {"cluster.existing": "ml", "cluster.version": "1.35"}
 
-    assert told(images_are_of_the_version, "eks", there | {"cluster.ami": "al2023@v20250807"}) == []
-    assert told(images_are_of_the_version, "eks", there | {"cluster.ami": "al2023@v20990101"}) == ["refused: ami-not-known at cluster.ami"]
+    assert reports(images_are_of_the_version, "eks", there | {"cluster.ami": "al2023@v20250807"}) == []
+    assert reports(images_are_of_the_version, "eks", there | {"cluster.ami": "al2023@v20990101"}) == [
+        "refused: ami-not-known at cluster.ami"
+    ]
 
 
-def test_the_system_pool_has_a_node_for_each_zone_of_gke() -> None:
+def test_the_system_pool_of_gke_needs_a_node_in_each_zone() -> None:
     one_node = {"cluster.system_pool": {"machine": "e2-standard-4", "min_nodes": 1, "max_nodes": 1}}
 
-    assert told(system_nodes_reach_every_zone, "gke", one_node) == ["refused: system-pool-below-zones at cluster.system_pool.max_nodes"]
-    assert told(system_nodes_reach_every_zone, "gke", one_node | {"zones": ["us-central1-a"]}) == []
-    assert told(system_nodes_reach_every_zone, "gke", one_node | {"cluster.existing": "shared"}) == [], "it has nodes of its own"
-    assert told(system_nodes_reach_every_zone, "gke", one_node | {"cluster.mode": "autopilot"}) == [], "its nodes are GKE's"
+    assert reports(system_nodes_reach_every_zone, "gke", one_node) == ["refused: system-pool-below-zones at cluster.system_pool.max_nodes"]
+    assert reports(system_nodes_reach_every_zone, "gke", one_node | {"zones": ["us-central1-a"]}) == []
+    assert reports(system_nodes_reach_every_zone, "gke", one_node | {"cluster.existing": "shared"}) == [], "it has its own nodes"
+    assert reports(system_nodes_reach_every_zone, "gke", one_node | {"cluster.mode": "autopilot"}) == [], "its nodes are GKE's"
     assert (
-        told(system_nodes_reach_every_zone, "eks", {"cluster.system_pool": {"machine": "m6i.large", "min_nodes": 1, "max_nodes": 1}}) == []
+        reports(system_nodes_reach_every_zone, "eks", {"cluster.system_pool": {"machine": "m6i.large", "min_nodes": 1, "max_nodes": 1}})
+        == []
     )
 
 
-def test_a_permissions_boundary_is_a_policy_of_the_account_or_of_aws() -> None:
+def test_a_permissions_boundary_of_another_account_is_refused() -> None:
     def boundary(account: str) -> dict[str, str]:
         return {"iam.permissions_boundary": f"arn:aws:iam::{account}:policy/boundary"}
 
-    assert told(the_boundary_is_of_the_account, "eks", boundary("111122223333")) == []
-    assert told(the_boundary_is_of_the_account, "eks", boundary("aws")) == []
-    assert told(the_boundary_is_of_the_account, "eks", boundary("444455556666")) == [
+    assert reports(the_boundary_is_of_the_account, "eks", boundary("111122223333")) == []
+    assert reports(the_boundary_is_of_the_account, "eks", boundary("aws")) == []
+    assert reports(the_boundary_is_of_the_account, "eks", boundary("444455556666")) == [
         "refused: boundary-of-another-account at iam.permissions_boundary"
     ]

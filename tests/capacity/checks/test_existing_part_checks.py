@@ -1,17 +1,17 @@
-"""Parts of somebody else's: what is taken, what a plan leaves out beside them, and which settings nothing reads then."""
+"""Checks of existing parts: accepted combinations, charts that a plan omits, and settings without effect."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-from resolved_fixtures import CLASS, found, plan_of, pool, told
+from resolved_fixtures import CLASS, found, plan_of, pool, reports
 
 from flexspot.capacity.plan.checks.existing_parts import (
     TABLE,
     a_gpu_operator_is_where_it_works,
     another_karpenter_is_on_its_own_cluster,
-    what_nothing_reads_is_told,
+    settings_without_effect_are_reported,
 )
 from flexspot.capacity.plan.checks.places import eks_ranges_have_room, gke_ranges_have_room, ranges_do_not_overlap
 from flexspot.capacity.plan.checks.versions import karpenter_works_with_the_version
@@ -21,7 +21,7 @@ THEIRS: dict[str, Any] = {"cluster.existing": "ml", "cluster.existing_karpenter"
 OPERATOR: dict[str, Any] = {"cluster.existing_gpu_operator": True}
 
 
-def test_a_cluster_with_both_of_its_own_is_taken_without_a_word_and_neither_is_installed() -> None:
+def test_an_existing_karpenter_and_gpu_operator_are_accepted_and_not_installed() -> None:
     plan = plan_of("eks", THEIRS | OPERATOR)
 
     assert plan.warnings == ()
@@ -34,28 +34,28 @@ def test_a_cluster_with_both_of_its_own_is_taken_without_a_word_and_neither_is_i
     }
 
 
-def test_a_gpu_operator_may_come_to_a_cluster_that_the_stack_makes() -> None:
-    assert told(a_gpu_operator_is_where_it_works, "eks", OPERATOR) == []
+def test_a_gpu_operator_is_accepted_on_a_new_cluster() -> None:
+    assert reports(a_gpu_operator_is_where_it_works, "eks", OPERATOR) == []
     assert plan_of("eks", OPERATOR).versions.charts.keys() == {"kueue", "karpenter"}
 
 
 @pytest.mark.parametrize("change", [{"cluster.node_repair": True}, {"cluster.nodes": {"kubelet": {"max_pods": 50}}}])
-def test_what_is_of_node_classes_and_not_of_the_controller_stays_ours(change: dict[str, Any]) -> None:
-    assert told(another_karpenter_is_on_its_own_cluster, "eks", THEIRS | change) == []
+def test_settings_of_node_classes_are_accepted_with_an_existing_karpenter(change: dict[str, Any]) -> None:
+    assert reports(another_karpenter_is_on_its_own_cluster, "eks", THEIRS | change) == []
 
 
-def test_the_version_of_somebody_elses_karpenter_is_not_judged_by_the_one_that_would_be_installed() -> None:
-    assert told(karpenter_works_with_the_version, "eks", THEIRS | {"cluster.version": "1.25"}) == []
+def test_the_version_of_an_existing_karpenter_is_not_checked() -> None:
+    assert reports(karpenter_works_with_the_version, "eks", THEIRS | {"cluster.version": "1.25"}) == []
 
 
-def test_a_gpu_operator_without_a_gpu_of_nvidias_is_warned_of() -> None:
+def test_a_gpu_operator_without_nvidia_gpus_gets_a_warning() -> None:
     neuron = {
         "pools": [pool("trn", "trn1.32xlarge", "spot", "neuron")],
         "classes": {"neuron": {**CLASS, "priority_class": "neuron", "priority": 7}},
         "teams": [{"name": "red", "shares": {"trn": 16}}],
     }
 
-    assert told(a_gpu_operator_is_where_it_works, "eks", OPERATOR | neuron) == [
+    assert reports(a_gpu_operator_is_where_it_works, "eks", OPERATOR | neuron) == [
         "warned: gpu-operator-not-used at cluster.existing_gpu_operator"
     ]
 
@@ -82,22 +82,22 @@ VPC: dict[str, Any] = {"network": {"existing_vpc": "vpc-0a1b2c3d", "existing_pri
         ("eks", KUEUE, ["warned: setting-of-existing-part at controllers.kueue"]),
     ],
 )
-def test_what_is_written_without_effect_is_told_where_it_stands(cloud: str, changes: dict[str, Any], expected: list[str]) -> None:
-    assert told(what_nothing_reads_is_told, cloud, changes) == expected
+def test_settings_without_effect_are_reported_with_their_path(cloud: str, changes: dict[str, Any], expected: list[str]) -> None:
+    assert reports(settings_without_effect_are_reported, cloud, changes) == expected
 
 
-def test_a_range_beside_a_vpc_that_is_there_is_told_once_whoever_has_made_the_cluster() -> None:
+def test_a_range_of_an_existing_vpc_is_reported_once() -> None:
     network = VPC["network"] | {"vpc_cidr": "10.9.0.0/16"}
 
     for changes, setting in (({}, "network.existing_vpc"), (CLUSTER, "cluster.existing")):
-        [problem] = found(what_nothing_reads_is_told, "eks", {**changes, "network": network})
+        [problem] = found(settings_without_effect_are_reported, "eks", {**changes, "network": network})
         assert (problem.path, problem.value, problem.refused) == ("network.vpc_cidr", "'10.9.0.0/16'", False)
         assert f"({setting}): nothing reads it" in problem.problem
         assert problem.allowed == f"leave it out and have its owner set it, or remove {setting}"
 
 
 @pytest.mark.parametrize("each", TABLE, ids=lambda each: f"{each.model.__name__}-{each.setting}")
-def test_every_setting_of_the_table_is_one(each: Any) -> None:
+def test_every_setting_of_the_table_exists(each: Any) -> None:
     definitions = stack_file_schema()["$defs"]
     for path in (each.setting, *each.warned, *each.refused):
         model: Any = definitions[each.model.__name__]
@@ -107,10 +107,10 @@ def test_every_setting_of_the_table_is_one(each: Any) -> None:
             model = definitions[reference.rpartition("/")[2]] if reference else model
 
 
-def test_the_ranges_of_a_network_that_is_not_made_are_not_asked_for_room() -> None:
-    """Those of the defaults were, and a cluster of many nodes was refused for ranges that it does not have."""
+def test_ranges_of_an_existing_network_are_not_checked() -> None:
+    """The default ranges were checked before, so a cluster of many nodes was refused for ranges that it does not have."""
     many: dict[str, Any] = {"pools.0.max_nodes": 5_000}
     for cloud, check in (("eks", eks_ranges_have_room), ("gke", gke_ranges_have_room)):
-        assert told(check, cloud, many) != []
-        assert told(check, cloud, CLUSTER | many) == []
-    assert told(ranges_do_not_overlap, "eks", CLUSTER | {"network.services_cidr": "10.0.0.0/16"}) == []
+        assert reports(check, cloud, many) != []
+        assert reports(check, cloud, CLUSTER | many) == []
+    assert reports(ranges_do_not_overlap, "eks", CLUSTER | {"network.services_cidr": "10.0.0.0/16"}) == []

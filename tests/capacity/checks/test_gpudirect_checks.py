@@ -1,4 +1,4 @@
-"""Pools with GPUDirect: machines that have none, places that a network for RDMA is not in, and ranges without room."""
+"""Checks of GPUDirect pools: machines, zones, clusters and ranges."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from plan_settings import plan_of, refusals
 from flexspot.capacity.catalog.gke_accelerators import gpudirect
 
 
-def told(settings: dict[str, Any]) -> list[tuple[str, str]]:
-    """The rule and the place of everything that is refused."""
+def reports(settings: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return rule and path of every refusal."""
     return [(problem.rule, problem.path) for problem in refusals(settings)]
 
 
 @pytest.mark.parametrize("machine", [name for each in gpudirect().machines for name in each.names])
-def test_machines_with_cards_for_rdma_are_taken(machine: str) -> None:
+def test_machines_with_rdma_cards_are_accepted(machine: str) -> None:
     plan = plan_of(gpudirect_settings(gpudirect_pool("fast", machine)))
 
     assert {pool.name: pool.rdma_networks for pool in plan.pools if pool.rdma_networks} == {"fast": 8}
@@ -32,7 +32,7 @@ def test_machines_with_cards_for_rdma_are_taken(machine: str) -> None:
         ("a3-highgpu-4g", "has no RDMA network cards"),
     ],
 )
-def test_machines_without_are_refused_with_why_and_with_those_that_have_it(machine: str, words: str) -> None:
+def test_machines_without_rdma_cards_are_refused_with_a_reason_and_alternatives(machine: str, words: str) -> None:
     spot = {"capacity_type": "spot", "reservation": None}
     pool = {key: value for key, value in gpudirect_pool("fast", machine, **spot).items() if value is not None}
 
@@ -48,21 +48,21 @@ def test_a_pool_in_several_zones_and_pools_of_two_zones_are_refused() -> None:
     elsewhere = gpudirect_pool("there", "a3-ultragpu-8g", zones=["us-central1-a"])
     fast = gpudirect_pool("fast", "a4-highgpu-8g")
 
-    assert [rule for rule, path in told(gpudirect_settings(over)) if path.endswith(".network")] == ["gpudirect-over-zones"]
-    assert [rule for rule, path in told(gpudirect_settings(fast, elsewhere)) if path.endswith(".zones")] == ["gpudirect-over-zones"]
+    assert [rule for rule, path in reports(gpudirect_settings(over)) if path.endswith(".network")] == ["gpudirect-over-zones"]
+    assert [rule for rule, path in reports(gpudirect_settings(fast, elsewhere)) if path.endswith(".zones")] == ["gpudirect-over-zones"]
 
 
-def test_a_cluster_that_is_there_and_autopilot_are_refused() -> None:
+def test_existing_clusters_and_autopilot_are_refused() -> None:
     there = gpudirect_settings(gpudirect_pool("fast", "a4-highgpu-8g"))
     there["cluster"] = {"existing": "theirs"}
     autopilot = gpudirect_settings(gpudirect_pool("fast", "a4-highgpu-8g"))
     autopilot["cluster"] = {"mode": "autopilot"}
 
-    assert "gpudirect-on-existing-cluster" in {rule for rule, _ in told(there)}
-    assert "option-not-on-autopilot" in {rule for rule, path in told(autopilot) if path.endswith(".network")}
+    assert "gpudirect-on-existing-cluster" in {rule for rule, _ in reports(there)}
+    assert "option-not-on-autopilot" in {rule for rule, path in reports(autopilot) if path.endswith(".network")}
 
 
-def test_its_range_has_room_for_every_node_and_shares_no_address() -> None:
+def test_the_range_needs_room_for_every_node_and_no_overlap() -> None:
     small = gpudirect_settings(gpudirect_pool("fast", "a4-highgpu-8g", max_nodes=12))
     # A sixteenth is a /28: 16 addresses less the 4 that Google keeps, for 12 nodes and the one of an upgrade.
     small["network"] = {**small.get("network", {}), "gpudirect_cidr": "192.168.0.0/20"}
@@ -72,12 +72,12 @@ def test_its_range_has_room_for_every_node_and_shares_no_address() -> None:
     overlapping["network"] = {**overlapping.get("network", {}), "gpudirect_cidr": "10.0.0.0/8"}
 
     sixteenth = {**small["network"], "gpudirect_cidr": "192.168.0.0/24"}
-    assert [path for rule, path in told({**small, "network": sixteenth})] == ["network.gpudirect_cidr"]
-    assert ("ranges-overlap", "network.gpudirect_cidr") in told(overlapping)
+    assert [path for rule, path in reports({**small, "network": sixteenth})] == ["network.gpudirect_cidr"]
+    assert ("ranges-overlap", "network.gpudirect_cidr") in reports(overlapping)
 
 
 @pytest.mark.parametrize("placed", [{"compact_placement": True}, {}])
-def test_nodes_that_may_be_far_apart_are_warned_of(placed: dict[str, Any]) -> None:
+def test_nodes_that_may_be_far_apart_get_a_warning(placed: dict[str, Any]) -> None:
     spot = {key: value for key, value in gpudirect_pool("fast", "a4-highgpu-8g", capacity_type="spot").items() if key != "reservation"}
 
     warned = [str(each) for each in plan_of(gpudirect_settings({**spot, **placed})).warnings if "gpudirect-not-placed" in str(each)]

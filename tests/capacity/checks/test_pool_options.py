@@ -1,4 +1,4 @@
-"""What each capacity type and each cloud asks of a pool, and what a pool's options must agree with."""
+"""Checks of pools' options: requirements of capacity types and clouds, and combinations."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import yaml
-from resolved_fixtures import CLASS, pool, told
+from resolved_fixtures import CLASS, pool, reports
 from settings_documents import LEFT_OUT
 
 from flexspot.capacity.plan.checks.places import the_efa_plugins_image_can_be_pulled
@@ -15,18 +15,18 @@ from flexspot.capacity.plan.checks.pool_options import (
     a_class_is_placed_everywhere_or_nowhere,
     a_placement_group_is_in_one_zone,
     blocks_are_of_a_reservation_of_the_project,
-    blocks_are_of_machines_that_come_in_them,
+    blocks_are_of_machines_with_blocks,
     efa_is_on_machines_that_have_it,
-    gke_takes_the_pools,
+    gke_accepts_the_pools,
     nodes_with_efa_reach_one_another,
-    placed_nodes_say_where_they_are,
+    placed_nodes_have_topology_labels,
     placed_pods_come_from_a_queue,
     placed_pods_find_nodes,
+    runs_end_before_their_nodes,
     split_gpus_are_for_services,
     the_floor_is_below_the_ceiling,
     user_data_is_of_the_images_form,
     vcpu_and_memory_leave_the_gpus_in_reach,
-    work_fits_into_the_run_time,
 )
 from flexspot.capacity.settings.cluster import EksNodes
 
@@ -35,98 +35,98 @@ from flexspot.capacity.settings.cluster import EksNodes
 def test_a_capacity_block_is_in_one_zone(zones: list[str]) -> None:
     block: dict[str, Any] = {"pools.0.capacity_type": "reserved", "pools.0.reservation": {"kind": "capacity-block", "ids": ["cr-0a1b2c3d"]}}
 
-    assert told(a_capacity_block_is_in_one_zone, "eks", block | {"pools.0.zones": zones}) == [
+    assert reports(a_capacity_block_is_in_one_zone, "eks", block | {"pools.0.zones": zones}) == [
         "refused: capacity-block-without-zone at pools.0.zones"
     ]
-    assert told(a_capacity_block_is_in_one_zone, "eks", block | {"pools.0.zones": ["us-east-1b"]}) == []
+    assert reports(a_capacity_block_is_in_one_zone, "eks", block | {"pools.0.zones": ["us-east-1b"]}) == []
     odcr = block | {"pools.0.zones": zones, "pools.0.reservation": {"kind": "on-demand", "ids": ["cr-0a1b2c3d"]}}
-    assert told(a_capacity_block_is_in_one_zone, "eks", odcr) == []
+    assert reports(a_capacity_block_is_in_one_zone, "eks", odcr) == []
 
 
-def test_a_node_does_not_end_before_work_that_cannot_go_on_elsewhere() -> None:
+def test_work_without_checkpoints_must_end_before_its_node() -> None:
     half_a_day: dict[str, Any] = {"pools.0.capacity_type": "flex-start", "pools.0.serves": ["spot-low"], "pools.0.max_run_hours": 12}
 
-    assert told(work_fits_into_the_run_time, "gke", half_a_day) == ["refused: run-limit-beyond-nodes at pools.0.serves"]
-    assert told(work_fits_into_the_run_time, "gke", half_a_day | {"classes.spot-low.run_limit_hours": 12}) == []
+    assert reports(runs_end_before_their_nodes, "gke", half_a_day) == ["refused: run-limit-beyond-nodes at pools.0.serves"]
+    assert reports(runs_end_before_their_nodes, "gke", half_a_day | {"classes.spot-low.run_limit_hours": 12}) == []
 
 
-def test_work_with_checkpoints_that_outlives_its_node_gets_a_warning() -> None:
+def test_work_with_checkpoints_may_outlive_its_node_with_a_warning() -> None:
     flex: dict[str, Any] = {"pools.0.capacity_type": "flex-start"}
 
-    assert told(work_fits_into_the_run_time, "gke", flex | {"pools.0.max_run_hours": 24}) == [
+    assert reports(runs_end_before_their_nodes, "gke", flex | {"pools.0.max_run_hours": 24}) == [
         "warned: run-limit-beyond-nodes at pools.0.serves"
     ]
-    assert told(work_fits_into_the_run_time, "gke", flex | {"pools.0.max_run_hours": 168}) == []
+    assert reports(runs_end_before_their_nodes, "gke", flex | {"pools.0.max_run_hours": 168}) == []
 
 
-def test_a_service_that_never_ends_does_not_run_on_flex_start() -> None:
+def test_work_without_a_run_limit_is_refused_on_flex_start() -> None:
     flex: dict[str, Any] = {"pools.0.capacity_type": "flex-start", "classes.training.checkpoint": False}
 
-    assert told(work_fits_into_the_run_time, "gke", flex | {"classes.training.run_limit_hours": None}) == [
+    assert reports(runs_end_before_their_nodes, "gke", flex | {"classes.training.run_limit_hours": None}) == [
         "refused: run-limit-beyond-nodes at pools.0.serves"
     ]
-    assert told(work_fits_into_the_run_time, "gke", flex) == [], "the seven days of training are those of flex-start"
+    assert reports(runs_end_before_their_nodes, "gke", flex) == [], "the seven days of training are those of flex-start"
 
 
 P4D: dict[str, Any] = {"pools.0.machine": "p4d.24xlarge", "pools.0.max_nodes": LEFT_OUT}
 """Eight GPUs a node, 96 vCPU, 1152 GiB."""
 
 
-def test_vcpu_and_memory_do_not_end_a_pool_before_its_gpus_do() -> None:
+def test_vcpu_and_memory_ceilings_below_the_gpu_ceiling_are_refused() -> None:
     gpus = P4D | {"pools.0.max_gpus": 16}
 
     for cap, least in {"max_vcpu": 2 * 96, "max_memory_gib": 2 * 1152}.items():
-        assert told(vcpu_and_memory_leave_the_gpus_in_reach, "eks", gpus | {f"pools.0.{cap}": least - 1}) == [
+        assert reports(vcpu_and_memory_leave_the_gpus_in_reach, "eks", gpus | {f"pools.0.{cap}": least - 1}) == [
             "refused: gpu-limit-unreachable at pools.0"
         ]
-        assert told(vcpu_and_memory_leave_the_gpus_in_reach, "eks", gpus | {f"pools.0.{cap}": least}) == []
+        assert reports(vcpu_and_memory_leave_the_gpus_in_reach, "eks", gpus | {f"pools.0.{cap}": least}) == []
 
 
 def test_the_vcpu_ceiling_counts_for_every_machine_of_a_pool() -> None:
     larger: dict[str, Any] = {"pools.0.alternatives": ["g6.2xlarge"], "pools.0.max_vcpu": 4 * 4}
 
-    assert told(vcpu_and_memory_leave_the_gpus_in_reach, "eks", larger) == ["refused: gpu-limit-unreachable at pools.0"]
-    assert told(vcpu_and_memory_leave_the_gpus_in_reach, "eks", larger | {"pools.0.max_vcpu": 4 * 8}) == []
+    assert reports(vcpu_and_memory_leave_the_gpus_in_reach, "eks", larger) == ["refused: gpu-limit-unreachable at pools.0"]
+    assert reports(vcpu_and_memory_leave_the_gpus_in_reach, "eks", larger | {"pools.0.max_vcpu": 4 * 8}) == []
 
 
-def test_the_nodes_that_are_kept_are_no_more_than_the_ceiling() -> None:
-    assert told(the_floor_is_below_the_ceiling, "gke", {"pools.0.min_nodes": 5}) == ["refused: floor-above-ceiling at pools.0.min_nodes"]
-    assert told(the_floor_is_below_the_ceiling, "gke", {"pools.0.min_nodes": 4}) == []
+def test_min_nodes_above_the_ceiling_is_refused() -> None:
+    assert reports(the_floor_is_below_the_ceiling, "gke", {"pools.0.min_nodes": 5}) == ["refused: floor-above-ceiling at pools.0.min_nodes"]
+    assert reports(the_floor_is_below_the_ceiling, "gke", {"pools.0.min_nodes": 4}) == []
 
 
-def test_a_ceiling_in_gpus_is_of_no_more_nodes_than_one_in_nodes_can_be() -> None:
-    assert told(the_floor_is_below_the_ceiling, "eks", P4D | {"pools.0.max_gpus": 5001 * 8}) == [
+def test_a_gpu_ceiling_is_limited_to_the_maximum_of_nodes() -> None:
+    assert reports(the_floor_is_below_the_ceiling, "eks", P4D | {"pools.0.max_gpus": 5001 * 8}) == [
         "refused: ceiling-above-any-cluster at pools.0.max_gpus"
     ]
-    assert told(the_floor_is_below_the_ceiling, "eks", P4D | {"pools.0.max_gpus": 5000 * 8}) == []
+    assert reports(the_floor_is_below_the_ceiling, "eks", P4D | {"pools.0.max_gpus": 5000 * 8}) == []
 
 
-def test_the_machines_of_a_pool_with_efa_have_the_same_network_cards() -> None:
+def test_the_machines_of_an_efa_pool_need_the_same_network_cards() -> None:
     mixed: dict[str, Any] = {"pools.0.efa": True, "pools.0.machine": "g6.8xlarge", "pools.0.alternatives": ["g6.16xlarge", "g6.4xlarge"]}
 
-    assert told(efa_is_on_machines_that_have_it, "eks", mixed) == ["refused: mixed-efa-in-pool at pools.0.alternatives.1"]
-    assert told(efa_is_on_machines_that_have_it, "eks", mixed | {"pools.0.efa": False}) == []
+    assert reports(efa_is_on_machines_that_have_it, "eks", mixed) == ["refused: mixed-efa-in-pool at pools.0.alternatives.1"]
+    assert reports(efa_is_on_machines_that_have_it, "eks", mixed | {"pools.0.efa": False}) == []
 
 
-def test_nodes_with_efa_are_in_one_zone_and_close_or_a_warning_says_so() -> None:
+def test_efa_nodes_in_several_zones_or_far_apart_get_a_warning() -> None:
     efa: dict[str, Any] = {"pools.0.efa": True, "pools.0.machine": "g6.8xlarge"}
     one_zone = efa | {"pools.0.zones": ["us-east-1a"]}
     reserved = {"pools.0.capacity_type": "reserved", "pools.0.reservation": {"tags": {"for": "training"}}}
 
-    assert told(nodes_with_efa_reach_one_another, "eks", efa) == ["warned: efa-over-zones at pools.0.efa"]
-    assert told(nodes_with_efa_reach_one_another, "eks", one_zone) == ["warned: efa-not-placed at pools.0.efa"]
-    assert told(nodes_with_efa_reach_one_another, "eks", one_zone | {"pools.0.compact_placement": True}) == []
-    assert told(nodes_with_efa_reach_one_another, "eks", one_zone | reserved) == []
-    assert told(nodes_with_efa_reach_one_another, "eks") == []
+    assert reports(nodes_with_efa_reach_one_another, "eks", efa) == ["warned: efa-over-zones at pools.0.efa"]
+    assert reports(nodes_with_efa_reach_one_another, "eks", one_zone) == ["warned: efa-not-placed at pools.0.efa"]
+    assert reports(nodes_with_efa_reach_one_another, "eks", one_zone | {"pools.0.compact_placement": True}) == []
+    assert reports(nodes_with_efa_reach_one_another, "eks", one_zone | reserved) == []
+    assert reports(nodes_with_efa_reach_one_another, "eks") == []
 
 
 def test_a_placement_group_is_in_one_zone() -> None:
     compact: dict[str, Any] = {"pools.0.compact_placement": True}
 
-    assert told(a_placement_group_is_in_one_zone, "eks", compact) == ["refused: compact-over-zones at pools.0.compact_placement"]
-    assert told(a_placement_group_is_in_one_zone, "eks", compact | {"pools.0.zones": ["us-east-1a"]}) == []
+    assert reports(a_placement_group_is_in_one_zone, "eks", compact) == ["refused: compact-over-zones at pools.0.compact_placement"]
+    assert reports(a_placement_group_is_in_one_zone, "eks", compact | {"pools.0.zones": ["us-east-1a"]}) == []
     reserved = {"pools.0.capacity_type": "reserved", "pools.0.zones": ["us-east-1a"], "pools.0.reservation": {"tags": {"for": "training"}}}
-    assert told(a_placement_group_is_in_one_zone, "eks", compact | reserved) == [
+    assert reports(a_placement_group_is_in_one_zone, "eks", compact | reserved) == [
         "refused: compact-reservation at pools.0.compact_placement"
     ]
 
@@ -145,14 +145,14 @@ def test_a_placement_group_is_in_one_zone() -> None:
         ({"kubelet": {"pods_per_core": 10}}, "bottlerocket@1.65.0", ["refused: al2023-alone at cluster.nodes.kubelet.pods_per_core"]),
     ],
 )
-def test_nodes_are_told_what_their_image_reads(nodes: dict[str, Any], ami: str, verdicts: list[str]) -> None:
-    assert told(user_data_is_of_the_images_form, "eks", {"cluster.nodes": nodes, "cluster.ami": ami}) == verdicts
+def test_boot_settings_that_the_image_does_not_read_are_refused(nodes: dict[str, Any], ami: str, verdicts: list[str]) -> None:
+    assert reports(user_data_is_of_the_images_form, "eks", {"cluster.nodes": nodes, "cluster.ami": ami}) == verdicts
 
 
-def test_fast_image_pull_is_nodeadms_switch_and_stands_alone() -> None:
-    [told_to_nodeadm] = [yaml.safe_load(EksNodes(fast_image_pull=True).boot_data or "")]
+def test_fast_image_pull_is_a_nodeadm_switch_without_user_data() -> None:
+    [boot_config] = [yaml.safe_load(EksNodes(fast_image_pull=True).boot_data or "")]
 
-    assert told_to_nodeadm == {
+    assert boot_config == {
         "apiVersion": "node.eks.aws/v1alpha1",
         "kind": "NodeConfig",
         "spec": {"featureGates": {"FastImagePull": True}},
@@ -161,15 +161,15 @@ def test_fast_image_pull_is_nodeadms_switch_and_stands_alone() -> None:
         EksNodes(fast_image_pull=True, user_data="#!/bin/sh\n")
 
 
-def test_the_efa_plugins_image_is_asked_for_where_the_charts_own_cannot_be_pulled() -> None:
+def test_the_efa_plugins_image_is_required_outside_partition_aws() -> None:
     check, image = the_efa_plugins_image_can_be_pulled, {"controllers.efa_device_plugin": {"image": "registry.example.com/mirror/efa"}}
     efa: dict[str, Any] = {"pools.0.efa": True, "pools.0.machine": "g6.8xlarge"}
     abroad: dict[str, Any] = efa | {"region": "cn-north-1", "zones": ["cn-north-1a", "cn-north-1b"]}
 
-    assert told(check, "eks", efa) == []
-    assert told(check, "eks", abroad) == ["refused: efa-image-of-another-partition at controllers.efa_device_plugin.image"]
-    assert told(check, "eks", abroad | image) == []
-    assert told(check, "eks", image) == ["warned: efa-image-not-used at controllers.efa_device_plugin.image"]
+    assert reports(check, "eks", efa) == []
+    assert reports(check, "eks", abroad) == ["refused: efa-image-of-another-partition at controllers.efa_device_plugin.image"]
+    assert reports(check, "eks", abroad | image) == []
+    assert reports(check, "eks", image) == ["warned: efa-image-not-used at controllers.efa_device_plugin.image"]
 
 
 SERVICE: dict[str, Any] = {"classes.rendering": CLASS | {"queued": False}, "pools.0.serves": ["rendering"], "teams.0.shares": {}}
@@ -178,12 +178,12 @@ SERVICE: dict[str, Any] = {"classes.rendering": CLASS | {"queued": False}, "pool
 @pytest.mark.parametrize(
     "field,written", [("gpu_sharing", {"strategy": "time-sharing", "clients_per_gpu": 4}), ("mig_partition", "1g.5gb")]
 )
-def test_a_queue_never_gives_away_parts_of_a_gpu_as_whole_ones(field: str, written: object) -> None:
+def test_split_gpus_are_refused_in_queued_pools(field: str, written: object) -> None:
     split = {f"pools.0.{field}": written}
 
-    assert told(split_gpus_are_for_services, "gke", split) == [f"refused: split-gpus-in-a-queue at pools.0.{field}"]
-    assert told(split_gpus_are_for_services, "gke", SERVICE | split) == []
-    assert told(split_gpus_are_for_services, "gke") == []
+    assert reports(split_gpus_are_for_services, "gke", split) == [f"refused: split-gpus-in-a-queue at pools.0.{field}"]
+    assert reports(split_gpus_are_for_services, "gke", SERVICE | split) == []
+    assert reports(split_gpus_are_for_services, "gke") == []
 
 
 FLEX: dict[str, Any] = {"pools.0.capacity_type": "flex-start"}
@@ -217,9 +217,9 @@ PARTS: dict[str, Any] = {"pools.0.mig_partition": "1g.5gb"}
         ),
     ],
 )
-def test_what_gke_would_refuse_is_told_with_the_option_that_asks_for_it(changes: dict[str, Any], rule: str, option: str) -> None:
-    """Besides the mistakes of wrong_settings.yaml."""
-    assert told(gke_takes_the_pools, "gke", changes) == [f"refused: {rule} at pools.0.{option}"]
+def test_options_that_gke_refuses_are_refused_with_their_path(changes: dict[str, Any], rule: str, option: str) -> None:
+    """Refusals in addition to those of wrong_settings.yaml."""
+    assert reports(gke_accepts_the_pools, "gke", changes) == [f"refused: {rule} at pools.0.{option}"]
 
 
 @pytest.mark.parametrize(
@@ -237,37 +237,37 @@ def test_what_gke_would_refuse_is_told_with_the_option_that_asks_for_it(changes:
         {"pools.0.machine": "a2-highgpu-2g", "pools.0.local_ssd_disks": 4},
     ],
 )
-def test_what_gke_takes_is_not_refused(changes: dict[str, Any]) -> None:
-    assert told(gke_takes_the_pools, "gke", changes) == []
+def test_options_that_gke_accepts_are_accepted(changes: dict[str, Any]) -> None:
+    assert reports(gke_accepts_the_pools, "gke", changes) == []
 
 
 PROJECTS: dict[str, dict[str, str]] = {"theirs": {"project": "shared"}, "ours": {"project": "acme-ai-test"}, "not said": {}}
 H200: dict[str, Any] = RESERVED | {"pools.0.machine": "a3-ultragpu-8g", "pools.0.zones": []}
 
 
-def test_a_block_is_of_a_reservation_of_machines_that_come_in_blocks() -> None:
+def test_a_block_of_machines_without_blocks_gets_a_warning() -> None:
     block = {"pools.0.reservation": {"name": "acme", "block": "acme-block-1"}}
 
-    assert told(blocks_are_of_machines_that_come_in_them, "gke", H200 | block) == []
-    assert told(blocks_are_of_machines_that_come_in_them, "gke", RESERVED | block) == [
+    assert reports(blocks_are_of_machines_with_blocks, "gke", H200 | block) == []
+    assert reports(blocks_are_of_machines_with_blocks, "gke", RESERVED | block) == [
         "warned: block-not-documented at pools.0.reservation.block"
     ]
-    assert told(blocks_are_of_machines_that_come_in_them, "gke", RESERVED | {"pools.0.reservation": {"name": "acme"}}) == []
+    assert reports(blocks_are_of_machines_with_blocks, "gke", RESERVED | {"pools.0.reservation": {"name": "acme"}}) == []
 
 
-def test_a_block_of_another_projects_reservation_is_told_of() -> None:
+def test_a_block_of_another_projects_reservation_gets_a_warning() -> None:
     block = {"name": "acme-h200", "block": "one"}
     pools = {whose: H200 | {"pools.0.reservation": block | project} for whose, project in PROJECTS.items()}
 
-    assert told(blocks_are_of_a_reservation_of_the_project, "gke", pools["theirs"]) == [
+    assert reports(blocks_are_of_a_reservation_of_the_project, "gke", pools["theirs"]) == [
         "warned: block-of-another-project at pools.0.reservation.block"
     ]
-    assert told(blocks_are_of_a_reservation_of_the_project, "gke", pools["ours"]) == []
-    assert told(blocks_are_of_a_reservation_of_the_project, "gke", pools["not said"]) == []
+    assert reports(blocks_are_of_a_reservation_of_the_project, "gke", pools["ours"]) == []
+    assert reports(blocks_are_of_a_reservation_of_the_project, "gke", pools["not said"]) == []
 
 
-def test_pools_of_eks_are_not_judged_by_gkes_rules() -> None:
-    assert told(gke_takes_the_pools, "eks") == []
+def test_eks_pools_are_not_checked_by_gkes_rules() -> None:
+    assert reports(gke_accepts_the_pools, "eks") == []
 
 
 BOUGHT: dict[str, Any] = {"reservation": {"name": "bought"}}
@@ -282,47 +282,47 @@ def placed(name: str, machine: str, capacity_type: str, *serves: str, **others: 
 
 
 @pytest.mark.parametrize("machine", ["a3-highgpu-8g", "a3-megagpu-8g", "a3-ultragpu-8g"])
-def test_machines_of_large_training_say_where_they_are(machine: str) -> None:
+def test_machines_for_large_training_have_topology_labels(machine: str) -> None:
     reserved = pools(placed("p", machine, "reserved", "training", **BOUGHT))
 
-    assert told(placed_nodes_say_where_they_are, "gke", reserved) == []
+    assert reports(placed_nodes_have_topology_labels, "gke", reserved) == []
 
 
-def test_spot_nodes_say_it_with_compact_placement_alone() -> None:
+def test_spot_nodes_have_topology_labels_only_with_compact_placement() -> None:
     spot = placed("p", "a3-highgpu-8g", "spot", "training")
 
-    assert told(placed_nodes_say_where_they_are, "gke", pools(spot)) == ["refused: topology-without-labels at pools.0.topology"]
-    assert told(placed_nodes_say_where_they_are, "gke", pools(spot | {"compact_placement": True, "zones": ["us-central1-a"]})) == []
+    assert reports(placed_nodes_have_topology_labels, "gke", pools(spot)) == ["refused: topology-without-labels at pools.0.topology"]
+    assert reports(placed_nodes_have_topology_labels, "gke", pools(spot | {"compact_placement": True, "zones": ["us-central1-a"]})) == []
 
 
 @pytest.mark.parametrize("nodes,found", [(0, 1), (3, 1), (4, 0)])
-def test_all_nodes_are_always_there(nodes: int, found: int) -> None:
+def test_topology_needs_nodes_that_always_exist(nodes: int, found: int) -> None:
     reserved = placed("p", "a3-highgpu-8g", "reserved", "training", min_nodes=nodes, **BOUGHT)
 
-    assert told(placed_pods_find_nodes, "gke", pools(reserved)) == ["refused: topology-without-nodes at pools.0.topology"] * found
+    assert reports(placed_pods_find_nodes, "gke", pools(reserved)) == ["refused: topology-without-nodes at pools.0.topology"] * found
 
 
-def test_or_come_before_the_place_is_looked_for() -> None:
-    assert told(placed_pods_find_nodes, "gke", pools(placed("p", "a3-highgpu-8g", "queued", "training"))) == []
-    assert len(told(placed_pods_find_nodes, "gke", pools(placed("p", "a3-highgpu-8g", "flex-start", "training")))) == 1
+def test_topology_accepts_queued_nodes_but_not_flex_start() -> None:
+    assert reports(placed_pods_find_nodes, "gke", pools(placed("p", "a3-highgpu-8g", "queued", "training"))) == []
+    assert len(reports(placed_pods_find_nodes, "gke", pools(placed("p", "a3-highgpu-8g", "flex-start", "training")))) == 1
 
 
-def test_services_and_compute_classes_are_not_placed() -> None:
+def test_services_and_compute_classes_have_no_topology() -> None:
     service = placed("p", "a3-highgpu-8g", "reserved", "inference", **BOUGHT)
     compute_class = {"classes": {"climb": CLASS | {"fallback": "stock-out"}}}
     refused = ["refused: topology-without-queue at pools.0.topology"]
 
-    assert told(placed_pods_come_from_a_queue, "gke", pools(service)) == refused
-    assert told(placed_pods_come_from_a_queue, "gke", pools(placed("p", "a3-highgpu-8g", "spot", "climb"), **compute_class)) == refused
-    assert told(placed_pods_come_from_a_queue, "gke", pools(placed("p", "a3-highgpu-8g", "spot", "training"))) == []
+    assert reports(placed_pods_come_from_a_queue, "gke", pools(service)) == refused
+    assert reports(placed_pods_come_from_a_queue, "gke", pools(placed("p", "a3-highgpu-8g", "spot", "climb"), **compute_class)) == refused
+    assert reports(placed_pods_come_from_a_queue, "gke", pools(placed("p", "a3-highgpu-8g", "spot", "training"))) == []
 
 
-def test_pools_without_it_and_other_platforms_are_not_asked() -> None:
+def test_pools_without_topology_and_other_platforms_have_no_problems() -> None:
     checks = (
-        placed_nodes_say_where_they_are,
+        placed_nodes_have_topology_labels,
         placed_pods_find_nodes,
         placed_pods_come_from_a_queue,
         a_class_is_placed_everywhere_or_nowhere,
     )
 
-    assert [told(check, cloud) for check in checks for cloud in ("local", "gke", "eks")] == [[]] * 12
+    assert [reports(check, cloud) for check in checks for cloud in ("local", "gke", "eks")] == [[]] * 12

@@ -1,4 +1,4 @@
-"""A network that is there already, of the stack's project or a Shared VPC's host: what does not agree is told before anybody is asked."""
+"""Checks of an existing network in the stack's project or a Shared VPC's host. Mismatches are refused without asking the cloud."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def settings(network: str, subnetwork: str) -> dict[str, Any]:
         ("shared", "projects/acme-ai/regions/us-central1/subnetworks/gpu-nodes"),
     ],
 )
-def test_names_of_one_project_and_of_the_clusters_region_are_taken(network: str, subnetwork: str) -> None:
+def test_names_of_one_project_and_the_clusters_region_are_accepted(network: str, subnetwork: str) -> None:
     assert plan_of(settings(network, subnetwork)).pools
 
 
 @pytest.mark.parametrize(
-    "network,subnetwork,rule,path,told",
+    "network,subnetwork,rule,path,remedy",
     [
         (NETWORK, SUBNETWORK.replace("central1", "east4"), "subnetwork-of-another-region", "existing_subnetwork", "set region to us-east4"),
         ("shared", SUBNETWORK, "subnetwork-of-another-project", "existing_network", "write projects/acme-net/global/networks/NAME"),
@@ -53,8 +53,8 @@ def test_names_of_one_project_and_of_the_clusters_region_are_taken(network: str,
         (NETWORK, NETWORK, "not-a-network-name", "existing_subnetwork", "regions/us-central1/subnetworks/NAME"),
     ],
 )
-def test_what_does_not_agree_is_refused_with_what_to_write(network: str, subnetwork: str, rule: str, path: str, told: str) -> None:
+def test_mismatched_names_are_refused_with_a_remedy(network: str, subnetwork: str, rule: str, path: str, remedy: str) -> None:
     found = {each.rule: each for each in refusals(settings(network, subnetwork))}
 
     assert found[rule].path == f"network.{path}"
-    assert told in found[rule].allowed
+    assert remedy in found[rule].allowed

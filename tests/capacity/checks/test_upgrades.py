@@ -1,13 +1,13 @@
-"""GKE's own upgrades and the stack's runs."""
+"""Checks of GKE's maintenance windows and exclusions against the stack's runs."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-from resolved_fixtures import told
+from resolved_fixtures import reports
 
-from flexspot.capacity.plan.checks.versions import exclusions_are_short_enough, upgrades_leave_runs_their_time
+from flexspot.capacity.plan.checks.versions import exclusions_are_short_enough, upgrades_do_not_interrupt_runs
 
 RESERVED = {
     "pools.0.capacity_type": "reserved",
@@ -31,13 +31,13 @@ FOR_GOOD = {"name": "nodes", "scope": "no_minor_or_node_upgrades", "starts": "20
         pytest.param({"cluster.maintenance": {"exclusions": [FOR_GOOD]}}, False, id="nodes are held"),
         pytest.param({"cluster.maintenance": {"exclusions": [FOR_GOOD | {"ends": "2027-03-01"}]}}, True, id="nodes are held for a while"),
         pytest.param({"pools.0.capacity_type": "spot", "pools.0.reservation": None}, False, id="Spot goes at any time anyway"),
-        pytest.param({"cluster.existing": "theirs"}, False, id="somebody else's windows"),
+        pytest.param({"cluster.existing": "theirs"}, False, id="windows of an existing cluster"),
     ],
 )
-def test_a_run_that_certainly_meets_a_window_is_named(changes: dict[str, Any], warned: object) -> None:
+def test_a_run_that_must_meet_a_window_gets_a_warning(changes: dict[str, Any], warned: object) -> None:
     verdicts = ["warned: upgrade-within-a-run at cluster.maintenance"] if warned else []
 
-    assert told(upgrades_leave_runs_their_time, "gke", RESERVED | changes) == verdicts
+    assert reports(upgrades_do_not_interrupt_runs, "gke", RESERVED | changes) == verdicts
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_a_run_that_certainly_meets_a_window_is_named(changes: dict[str, Any], w
         ([("2026-12-01", "2026-12-02")] * 4, ["warned: exclusion-too-long at cluster.maintenance.exclusions"]),
     ],
 )
-def test_no_upgrades_for_longer_than_google_wrote_is_warned_of(exclusions: list[tuple[str, str]], verdicts: list[str]) -> None:
+def test_exclusions_beyond_googles_limits_get_a_warning(exclusions: list[tuple[str, str]], verdicts: list[str]) -> None:
     written = [{"name": f"freeze-{at}", "starts": starts, "ends": ends} for at, (starts, ends) in enumerate(exclusions)]
 
-    assert told(exclusions_are_short_enough, "gke", {"cluster.maintenance": {"exclusions": written}}) == verdicts
+    assert reports(exclusions_are_short_enough, "gke", {"cluster.maintenance": {"exclusions": written}}) == verdicts

@@ -1,18 +1,18 @@
-"""Versions that do not go together are refused, and those that nobody here knows are warned of."""
+"""Checks of versions: incompatible ones are refused, and unknown ones get a warning."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from resolved_fixtures import plan_of, told
+from resolved_fixtures import plan_of, reports
 
 from flexspot.capacity.plan.checks.versions import (
     addons_are_known_for_the_version,
     addons_are_not_too_old,
-    gke_has_what_is_used,
-    gke_version_stays_on_offer,
-    jobset_is_the_one_that_is_rendered_for,
+    gke_has_the_features,
+    gke_keeps_offering_the_version,
+    jobset_has_the_rendered_version,
     karpenter_works_with_the_version,
     kube_proxy_follows_the_cluster,
     kueue_works_with_the_version,
@@ -41,8 +41,8 @@ def on(version: str, **others: Any) -> dict[str, Any]:
         ({"vpc-cni": "v1.99.0-eksbuild.1"}, []),
     ],
 )
-def test_an_addon_that_cannot_do_what_the_platform_asks_is_refused(pins: dict[str, str], verdicts: list[str]) -> None:
-    assert told(addons_are_not_too_old, "eks", {"cluster.addon_versions": pins}) == verdicts
+def test_an_addon_older_than_the_platform_requires_is_refused(pins: dict[str, str], verdicts: list[str]) -> None:
+    assert reports(addons_are_not_too_old, "eks", {"cluster.addon_versions": pins}) == verdicts
 
 
 @pytest.mark.parametrize(
@@ -58,15 +58,15 @@ def test_an_addon_that_cannot_do_what_the_platform_asks_is_refused(pins: dict[st
 )
 def test_kube_proxy_is_never_newer_than_the_cluster_nor_far_behind(kube_proxy: str, verdicts: list[str]) -> None:
     """Kubernetes' version skew policy: never newer than the API server, up to three minor versions older."""
-    assert told(kube_proxy_follows_the_cluster, "eks", on("1.35", **{"cluster.addon_versions": {"kube-proxy": kube_proxy}})) == verdicts
+    assert reports(kube_proxy_follows_the_cluster, "eks", on("1.35", **{"cluster.addon_versions": {"kube-proxy": kube_proxy}})) == verdicts
 
 
-def test_a_version_without_known_addons_is_warned_of_unless_they_are_named() -> None:
+def test_a_version_without_known_addons_gets_a_warning_unless_they_are_named() -> None:
     pins = {"kube-proxy": "v1.32.13-eksbuild.5", "coredns": "v1.11.4-eksbuild.40", "vpc-cni": "default"}
 
-    assert told(addons_are_known_for_the_version, "eks", on("1.32")) == ["warned: addons-not-known at cluster.version"]
-    assert told(addons_are_known_for_the_version, "eks", on("1.32", **{"cluster.addon_versions": pins})) == []
-    assert told(addons_are_known_for_the_version, "eks", on("1.33")) == []
+    assert reports(addons_are_known_for_the_version, "eks", on("1.32")) == ["warned: addons-not-known at cluster.version"]
+    assert reports(addons_are_known_for_the_version, "eks", on("1.32", **{"cluster.addon_versions": pins})) == []
+    assert reports(addons_are_known_for_the_version, "eks", on("1.33")) == []
 
 
 @pytest.mark.parametrize(
@@ -85,10 +85,10 @@ def test_a_version_without_known_addons_is_warned_of_unless_they_are_named() -> 
 def test_karpenter_works_with_the_clusters_version(version: str, karpenter: str | None, verdicts: list[str]) -> None:
     changes = on(version) | ({} if karpenter is None else {"controllers": {"karpenter": {"version": karpenter}}})
 
-    assert told(karpenter_works_with_the_version, "eks", changes) == verdicts
+    assert reports(karpenter_works_with_the_version, "eks", changes) == verdicts
 
 
-KUEUE, JOBSET, BALANCER = kueue_works_with_the_version, jobset_is_the_one_that_is_rendered_for, load_balancer_controller_has_its_policy
+KUEUE, JOBSET, BALANCER = kueue_works_with_the_version, jobset_has_the_rendered_version, load_balancer_controller_has_its_policy
 
 
 @pytest.mark.parametrize(
@@ -106,21 +106,19 @@ KUEUE, JOBSET, BALANCER = kueue_works_with_the_version, jobset_is_the_one_that_i
         (BALANCER, "eks", {"load_balancer_controller": INSTALLED | {"version": "3.4.2"}}, [f"warned: {OF_BALANCER}"]),
     ],
 )
-def test_controllers_are_of_the_version_that_objects_and_roles_are_written_for(
-    check: Check, cloud: str, wanted: dict[str, Any], verdicts: list[str]
-) -> None:
-    assert told(check, cloud, {"controllers": wanted}) == verdicts
-    assert told(check, cloud) == []
+def test_controllers_of_another_minor_version_are_reported(check: Check, cloud: str, wanted: dict[str, Any], verdicts: list[str]) -> None:
+    assert reports(check, cloud, {"controllers": wanted}) == verdicts
+    assert reports(check, cloud) == []
 
 
-def test_of_a_cluster_that_is_there_already_no_version_is_judged() -> None:
+def test_versions_of_an_existing_cluster_are_not_checked() -> None:
     changes = on("1.37", **{"cluster.existing": "theirs", "cluster.addon_versions": {"kube-proxy": "v1.36.0-eksbuild.14"}})
 
     for check in (kube_proxy_follows_the_cluster, addons_are_known_for_the_version, karpenter_works_with_the_version):
-        assert told(check, "eks", changes) == []
+        assert reports(check, "eks", changes) == []
 
 
-def test_pins_of_the_settings_come_before_the_tables() -> None:
+def test_versions_in_the_settings_take_precedence_over_the_tables() -> None:
     pins = {"vpc-cni": "v1.22.4-eksbuild.3", "coredns": "default", "eks-pod-identity-agent": "v1.3.10-eksbuild.3"}
     versions = plan_of("eks", on("1.35", **{"cluster.addon_versions": pins})).versions
 
@@ -140,11 +138,11 @@ def test_pins_of_the_settings_come_before_the_tables() -> None:
         ("1.35", "bottlerocket@1.65.0", None),
     ],
 )
-def test_the_system_nodes_have_the_release_of_the_alias_where_eks_name_for_it_is_known(version: str, ami: str, release: str | None) -> None:
+def test_the_system_nodes_have_the_release_of_the_alias_if_eks_name_for_it_is_known(version: str, ami: str, release: str | None) -> None:
     assert plan_of("eks", {"cluster.version": version, "cluster.ami": ami}).versions.system_release == release
 
 
-def test_charts_are_those_that_a_stack_may_install() -> None:
+def test_a_plan_has_the_charts_that_the_stack_installs() -> None:
     plain = plan_of("eks", {}).versions.charts
     assert plain == {"karpenter": "1.14.1", "nvidia-device-plugin": "0.19.3", "kueue": "0.19.0", "dcgm-exporter": "4.8.4"}
     assert set(plan_of("eks", {"cluster.ami": "bottlerocket@1.65.0"}).versions.charts) == {"karpenter", "kueue", "dcgm-exporter"}
@@ -178,27 +176,27 @@ UNMEASURED = {"observability": {"managed_prometheus": False}}
         ("1.32", {}, []),
     ],
 )
-def test_what_a_pool_of_gke_asks_for_has_a_first_version(version: str | None, options: dict[str, Any], verdicts: list[str]) -> None:
-    """A version that is not whole is the newest release of its kind, so it is too old only when all of them are."""
-    assert told(gke_has_what_is_used, "gke", options | {"cluster.min_version": version}) == verdicts
+def test_a_gke_version_without_a_used_feature_is_refused(version: str | None, options: dict[str, Any], verdicts: list[str]) -> None:
+    """A version without a patch is the newest release of its kind, so it is too old only if all of them are."""
+    assert reports(gke_has_the_features, "gke", options | {"cluster.min_version": version}) == verdicts
 
 
 @pytest.mark.parametrize("version,warned", [("1.35.0-gke.1171000", True), ("1.35.2", True), ("1.35", False), (None, False)])
-def test_a_version_that_names_one_patch_is_warned_of(version: str | None, warned: object) -> None:
+def test_a_patch_version_of_gke_gets_a_warning(version: str | None, warned: object) -> None:
     verdicts = ["warned: gke-release-leaves-the-channel at cluster.min_version"] if warned else []
 
-    assert told(gke_version_stays_on_offer, "gke", {"cluster.min_version": version}) == verdicts
+    assert reports(gke_keeps_offering_the_version, "gke", {"cluster.min_version": version}) == verdicts
 
 
-def test_the_version_of_a_cluster_that_is_there_already_is_not_known() -> None:
+def test_the_version_of_an_existing_gke_cluster_is_not_checked() -> None:
     there = GRACE | {"cluster.min_version": "1.30.1-gke.1", "cluster.existing": "theirs"}
 
-    assert told(gke_has_what_is_used, "gke", there) == []
-    assert told(gke_version_stays_on_offer, "gke", there) == []
+    assert reports(gke_has_the_features, "gke", there) == []
+    assert reports(gke_keeps_offering_the_version, "gke", there) == []
 
 
 def test_kueue_needs_a_version_of_gke_too() -> None:
-    assert told(kueue_works_with_the_version, "gke", {"cluster.min_version": "1.28"}) == [
+    assert reports(kueue_works_with_the_version, "gke", {"cluster.min_version": "1.28"}) == [
         "refused: kueue-needs-newer-kubernetes at cluster.min_version"
     ]
-    assert told(kueue_works_with_the_version, "gke", {"cluster.min_version": "1.29"}) == []
+    assert reports(kueue_works_with_the_version, "gke", {"cluster.min_version": "1.29"}) == []

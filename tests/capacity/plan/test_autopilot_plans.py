@@ -1,4 +1,4 @@
-"""Plans for GKE Autopilot: a pool is a shape that pods ask for by labels, and nothing of ours is on a node."""
+"""Plans for GKE Autopilot: pods request a pool by labels, and the platform sets nothing on nodes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ L4 = {"cloud.google.com/gke-accelerator": "nvidia-l4", "cloud.google.com/gke-acc
 
 
 def autopilot(*pools: dict[str, Any], unqueued: str = "inference", **more: Any) -> Plan:
-    """The plan of some pools, in each of which a team has a part unless it serves the `unqueued` class."""
+    """Return the plan of some pools. A team has a share of each pool that does not serve the `unqueued` class."""
     shares = {each["name"]: 1 for each in pools if unqueued not in each["serves"]}
     return plan_of(gke(*pools, cluster={"mode": "autopilot"}, teams=[team("red", shares=shares)], **more))
 
@@ -34,7 +34,7 @@ OWN = {"own": own_class("own", capacity=[each.value for each in CapacityType])}
 
 
 @pytest.mark.parametrize(
-    "asked,labels,taints",
+    "requested,labels,taints",
     [
         (pool("p", "g2-standard-8", "spot", 1, "own"), {"cloud.google.com/gke-spot": "true"}, (GPU, SPOT)),
         (pool("p", "g2-standard-8", "flex-start", 1, "own"), {"cloud.google.com/gke-flex-start": "true"}, (GPU,)),
@@ -61,10 +61,10 @@ OWN = {"own": own_class("own", capacity=[each.value for each in CapacityType])}
     ],
     ids=["spot", "flex-start", "on-demand", "reserved", "shared reservation", "zone and driver"],
 )
-def test_flavor_and_route_ask_for_what_the_pool_is_and_tolerate_what_gke_sets(
-    asked: dict[str, Any], labels: dict[str, str], taints: tuple[Taint, ...]
+def test_flavor_and_route_request_the_pools_labels_and_tolerate_gkes_taints(
+    requested: dict[str, Any], labels: dict[str, str], taints: tuple[Taint, ...]
 ) -> None:
-    plan = autopilot(asked, classes=OWN)
+    plan = autopilot(requested, classes=OWN)
 
     found, flavor, route = pool_of(plan, "p"), flavor_of(plan, "p"), route_of(plan, "own")
     assert found.labels == found.selector == flavor.node_labels == route.node_selector == L4 | labels
@@ -73,7 +73,7 @@ def test_flavor_and_route_ask_for_what_the_pool_is_and_tolerate_what_gke_sets(
     assert (found.pool_label, flavor.node_taints, route.node_affinity) == (None, (), None)
 
 
-def test_shared_and_partitioned_gpus_are_asked_for_by_labels() -> None:
+def test_shared_and_partitioned_gpus_are_requested_by_labels() -> None:
     service = {"own": own_class("own", queued=False)}
     split = {"gpu_sharing": {"strategy": "time-sharing", "clients_per_gpu": 4}, "mig_partition": "1g.5gb"}
 
@@ -89,7 +89,7 @@ def test_shared_and_partitioned_gpus_are_asked_for_by_labels() -> None:
     }
 
 
-def test_a_class_that_moves_on_at_a_stock_out_selects_its_compute_class_and_nothing_else() -> None:
+def test_a_class_with_stock_out_fallback_selects_only_its_compute_class() -> None:
     plan = autopilot(
         pool("bought", "g2-standard-8", "reserved", 1, "inference", reservation={"name": "bought"}),
         pool("paid", "g2-standard-8", "on-demand", 1, "inference"),

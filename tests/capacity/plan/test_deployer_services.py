@@ -1,4 +1,4 @@
-"""The services of AWS that whoever deploys needs: those of every type that a stack declares, and no other."""
+"""AWS services that the deploying role needs: those of every type that a stack declares, and no others."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from flexspot.capacity.settings.platform import EksSettings
 from flexspot.capacity.settings.stack_file import parse_settings
 
 ACTIONS = {"efs": "elasticfilesystem", "vpc": "ec2"}
-"""What the actions of a package of types begin with, where it is not its name."""
+"""Prefixes of the actions of a package, if they differ from its name."""
 EXISTING: dict[str, Any] = {"existing": "theirs"}
 THEIR_KARPENTER: dict[str, Any] = {"existing": "theirs", "existing_karpenter": {"node_role": "nodes"}}
 
-WIDE = pytest.mark.nightly(held_by="test_they_are_those_of_every_type_that_the_stack_declares")
+WIDE = pytest.mark.nightly(held_by="test_the_services_are_those_of_every_declared_type")
 
 
 def service_of(kind: str) -> str:
@@ -37,7 +37,7 @@ def service_of(kind: str) -> str:
         pytest.param({"storage": {"checkpoints": "efs", "datasets": "efs"}}, marks=WIDE),
     ],
 )
-def test_they_are_those_of_every_type_that_the_stack_declares(changes: dict[str, Any]) -> None:
+def test_the_services_are_those_of_every_declared_type(changes: dict[str, Any]) -> None:
     written = shipped("dev-eks")
     for section, values in changes.items():
         written[section] = {**written.get(section, {}), **values}
@@ -48,5 +48,5 @@ def test_they_are_those_of_every_type_that_the_stack_declares(changes: dict[str,
     named = {each.name for each in deployer_services(settings)}
 
     assert made <= named
-    # Of a VPC that is there already EC2 is asked, of a cluster EKS.
+    # The stack reads an existing VPC from EC2, and an existing cluster from EKS.
     assert named - made <= {"ec2"}

@@ -1,4 +1,4 @@
-"""ResourceFlavors: their labels, what they tolerate, their order and ceilings."""
+"""ResourceFlavors: labels, tolerations, order and ceilings."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ON_GKE = {"reservation": {"name": "bought"}}
 ON_EKS = {"reservation": {"tags": {"purpose": "gpu"}}}
 
 
-def test_a_stock_out_class_has_one_flavor_per_accelerator_on_eks_with_the_gpus_labels_alone() -> None:
+def test_a_stock_out_class_has_one_flavor_per_accelerator_on_eks_with_only_gpu_labels() -> None:
     plan = plan_of(
         eks(
             pool("l4-spot", "g6.xlarge", "spot", 2, "climb"),
@@ -41,10 +41,10 @@ def test_a_stock_out_class_has_one_flavor_on_gke_whose_only_label_is_the_compute
 
     [flavor] = plan.flavors
     assert (flavor.name, flavor.pools) == ("any-climb", ("l4-reserved", "l4-spot"))
-    assert flavor.node_labels == {"cloud.google.com/compute-class": "climb"}, "GKE refuses other selectors beside it"
+    assert flavor.node_labels == {"cloud.google.com/compute-class": "climb"}, "GKE refuses other selectors in addition"
 
 
-def test_another_order_of_a_class_is_another_order_of_flavors() -> None:
+def test_the_order_of_a_class_determines_the_order_of_flavors() -> None:
     pools = [pool("a-spot", "g6.xlarge", "spot", 1, "training"), pool("b-reserved", "g6.xlarge", "reserved", 1, "training", **ON_EKS)]
 
     as_shipped = plan_of(eks(*pools))
@@ -54,7 +54,7 @@ def test_another_order_of_a_class_is_another_order_of_flavors() -> None:
     assert [flavor.name for flavor in turned.flavors] == ["a-spot", "b-reserved"]
 
 
-def test_what_unqueued_classes_may_use_of_a_shared_pool_is_not_the_queues_to_give() -> None:
+def test_gpus_of_unqueued_classes_are_not_part_of_the_flavor() -> None:
     classes = {"sweep": own_class("sweep", fallback="stock-out", capacity=["on-demand"])}
     shared = pool("l4", "g6.xlarge", "on-demand", 6, "inference", "sweep")
     settings = local(shared, classes=classes, teams=[team("red", unqueued={"l4": 1}), team("blue", unqueued={"l4": 3}, shares={"l4": 2})])
@@ -66,7 +66,7 @@ def test_what_unqueued_classes_may_use_of_a_shared_pool_is_not_the_queues_to_giv
 
 
 def mixed_class(*shares: tuple[str, int]) -> Settings:
-    """A class on machines with four GPUs and with one, which have 12 and 64 vCPU for each."""
+    """Return settings with a class on machines with four GPUs and with one, which have 12 and 64 vCPU for each."""
     return eks(
         pool("a-four", "g6.12xlarge", "spot", 1, "climb"),
         pool("b-one", "g6.16xlarge", "spot", 4, "climb"),
@@ -82,7 +82,7 @@ def test_the_quota_of_a_class_covers_a_node_of_each_of_its_pools() -> None:
     assert nominal.vcpu >= 64, "a job that fills a g6.16xlarge would never be admitted"
 
 
-def test_flavors_of_gpus_that_share_a_name_are_not_the_same_nodes() -> None:
+def test_flavors_of_gpus_with_the_same_name_have_different_labels() -> None:
     # facts/apis.md G5: p4d has A100s of 40 GB, p4de of 80.
     plan = plan_of(
         eks(

@@ -1,4 +1,4 @@
-"""Kueue's configuration: what it decides by, and that Kueue itself takes it."""
+"""Kueue's configuration: its decisions, and its acceptance by Kueue."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from flexspot.lab.tools.build import Tools
 
 
-def test_addresses_are_those_of_the_charts_services_and_one_replica_leads() -> None:
+def test_addresses_match_the_charts_services_and_one_replica_leads() -> None:
     written = kueue_configuration(ONE_BOOT)
 
     assert written["metrics"] == {"bindAddress": ":8443", "enableClusterQueueResources": True}
@@ -25,7 +25,7 @@ def test_addresses_are_those_of_the_charts_services_and_one_replica_leads() -> N
     assert written["leaderElection"]["leaderElect"] is True
 
 
-def test_jobs_and_jobsets_are_managed_in_teams_namespaces_and_services_are_not() -> None:
+def test_only_jobs_and_jobsets_in_teams_namespaces_are_managed() -> None:
     written = kueue_configuration(ONE_BOOT)
 
     assert written["integrations"] == {"frameworks": ["batch/job", "jobset.x-k8s.io/jobset"]}
@@ -33,8 +33,8 @@ def test_jobs_and_jobsets_are_managed_in_teams_namespaces_and_services_are_not()
     assert written["managedJobsNamespaceSelector"] == {"matchExpressions": [{"key": "flexspot.dev/team", "operator": "Exists"}]}
 
 
-def test_a_job_waits_for_slow_nodes_and_not_for_ever() -> None:
-    # facts/apis.md A: unless told otherwise, Kueue 0.19 requeues after 30 minutes and endlessly.
+def test_a_job_waits_for_slow_nodes_but_not_forever() -> None:
+    # facts/apis.md A: by default Kueue 0.19 requeues after 30 minutes and endlessly.
     waits = kueue_configuration(PodsReady(timeout_seconds=2700, recovery_seconds=1800, requeues=10))["waitForPodsReady"]
 
     assert (waits["timeout"], waits["recoveryTimeout"], waits["blockAdmission"]) == ("2700s", "1800s", False)
@@ -42,22 +42,22 @@ def test_a_job_waits_for_slow_nodes_and_not_for_ever() -> None:
     assert strategy == {"timestamp": "Eviction", "backoffLimitCount": 10, "backoffBaseSeconds": 60, "backoffMaxSeconds": 1800}
 
 
-def test_weights_count() -> None:
+def test_fair_sharing_uses_weights() -> None:
     # facts/apis.md G11: without the stanza the weights of queues are inert.
     assert kueue_configuration(ONE_BOOT)["fairSharing"]["preemptionStrategies"] == ["LessThanOrEqualToFinalShare", "LessThanInitialShare"]
 
 
-def test_what_no_queue_counts_holds_no_pod_back() -> None:
+def test_resources_without_quota_do_not_block_pods() -> None:
     assert kueue_configuration(ONE_BOOT)["resources"] == {"quotaCheckStrategy": "IgnoreUndeclared"}
 
 
-def test_a_teams_job_is_never_deleted_because_its_workload_was_given_up() -> None:
+def test_deactivated_workloads_are_not_deleted() -> None:
     assert kueue_configuration(ONE_BOOT)["objectRetentionPolicies"] == {"workloads": {"afterFinished": "168h"}}
 
 
 @pytest.mark.lab
 def test_kueue_itself_accepts_it(tools: Tools, tmp_path: Path) -> None:
-    """It reads its configuration first, and ends because there is no kubeconfig."""
+    """Kueue reads its configuration first, and exits because there is no kubeconfig."""
     written = kueue_configuration(ONE_BOOT)
     path = tmp_path / "configuration.yaml"
     path.write_text(yaml.safe_dump(written))
@@ -65,9 +65,9 @@ def test_kueue_itself_accepts_it(tools: Tools, tmp_path: Path) -> None:
 
     ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
 
-    told = ended.stdout + ended.stderr
+    output = ended.stdout + ended.stderr
     assert ended.returncode == 1
 
-    assert "Unable to" not in told
-    assert "Configuration loaded" in told
-    assert "unable to get kubeconfig" in told, "it went on to look for a cluster"
+    assert "Unable to" not in output
+    assert "Configuration loaded" in output
+    assert "unable to get kubeconfig" in output, "it went on to look for a cluster"

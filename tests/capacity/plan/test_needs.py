@@ -1,4 +1,4 @@
-"""What a plan needs of an account, a project and a cluster that is there already, from the settings: added up by hand."""
+"""Requirements of a plan for an account, a project and an existing cluster, compared with sums by hand."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ KEY = "projects/acme-keys/locations/us-central1/keyRings/ai/cryptoKeys/"
 
 
 def eks(**changes: Any) -> tuple[EksSettings, Plan]:
-    """The least settings with changes, in whose names `__` is a dot."""
+    """Return the minimal settings with changes, in whose names `__` stands for a dot, and their plan."""
     settings = parse_settings(changed("eks", {path.replace("__", "."): value for path, value in changes.items()}), "settings")
     assert isinstance(settings, EksSettings)
     return settings, build_plan(settings)
@@ -81,7 +81,7 @@ def test_a_spot_pool_counts_its_nodes_of_the_largest_machine_against_spot() -> N
     assert G not in found
 
 
-def test_on_demand_and_its_reservations_count_against_on_demand_and_a_capacity_block_against_nothing() -> None:
+def test_reservations_count_against_on_demand_and_capacity_blocks_against_nothing() -> None:
     odcr = {"ids": ["cr-0a1b2c3d4e5f60718"]}
     block = {"kind": "capacity-block", "ids": ["cr-0b1b2c3d4e5f60718"]}
     found = quotas(
@@ -94,14 +94,14 @@ def test_on_demand_and_its_reservations_count_against_on_demand_and_a_capacity_b
     assert P not in found
 
 
-def test_p4_and_p5_on_spot_have_quotas_of_their_own_and_nobody_knows_which_is_p6s() -> None:
+def test_p4_and_p5_on_spot_have_separate_quotas_and_p6_has_no_known_one() -> None:
     found = quotas(pools__1=pool("a100", "p4d.24xlarge"), pools__2=pool("h100", "p5.48xlarge"), pools__3=pool("b200", "p6-b200.48xlarge"))
 
     assert (found[P4_SPOT].amount, found[P5_SPOT].amount, found[None].amount) == (2 * 96, 2 * 192, 2 * 192)
     assert found[None].beyond_default
 
 
-def test_system_nodes_count_with_those_that_are_there_while_they_are_replaced() -> None:
+def test_system_nodes_count_together_with_their_replacements() -> None:
     found = quotas(cluster__system_pool={"machine": "m6i.xlarge", "min_nodes": 2, "max_nodes": 3}, cluster__other_work={"max_vcpu": 32})
 
     zones = 2
@@ -114,20 +114,20 @@ def test_system_nodes_count_with_those_that_are_there_while_they_are_replaced() 
     assert found[ADDRESSES].amount == zones
 
 
-def test_a_machine_that_the_stack_describes_counts_as_it_is_described() -> None:
+def test_a_described_machine_counts_with_its_described_vcpu() -> None:
     described = {"name": "g9.xlarge", "vcpu": 6, "memory_mib": 16384, "gpu": {"name": "l4", "count": 1, "memory_mib": 22888}}
     found = quotas(machines=[described], pools__1=pool("next", "g9.xlarge", max_nodes=3) | {"serves": ["interactive"]})
 
     assert {use.what: use.amount for use in found[G_SPOT].uses}["next"] == 3 * 6
 
 
-def test_what_is_there_already_counts_against_nothing_of_ours() -> None:
+def test_existing_parts_count_against_no_quota() -> None:
     found = quotas(cluster__existing="theirs", cluster__other_work={"max_vcpu": 0})
 
     assert found.keys() == {G_SPOT}
 
 
-def test_each_gateway_needs_an_address_and_one_for_all_needs_one() -> None:
+def test_each_nat_gateway_needs_an_address() -> None:
     zones = [f"us-east-1{letter}" for letter in "abcdf"]
     private, public = [f"10.0.{32 * n}.0/19" for n in range(5)], [f"10.0.{200 + n}.0/24" for n in range(5)]
 
@@ -138,8 +138,8 @@ def test_each_gateway_needs_an_address_and_one_for_all_needs_one() -> None:
 
 
 @pytest.mark.parametrize("market", Market)
-def test_every_machine_of_the_catalog_counts_against_the_quota_that_names_its_family(market: Market) -> None:
-    """The names are AWS's own, and say which families they are of."""
+def test_every_machine_counts_against_the_quota_that_names_its_family(market: Market) -> None:
+    """AWS's names of quotas contain the families that they apply to."""
     without: list[str] = []
     for name in machines_of(Vendor.AWS):
         quota = quota_of_machine(name, market)
@@ -152,7 +152,7 @@ def test_every_machine_of_the_catalog_counts_against_the_quota_that_names_its_fa
     assert [name for name in without if not (market is Market.SPOT and name.startswith("p6-"))] == []
 
 
-def test_a_version_is_needed_for_what_a_pool_asks_for_and_for_kueue() -> None:
+def test_options_of_pools_and_kueue_need_a_version() -> None:
     assert of_gke_cluster().versions == (KUEUE,)
     assert of_gke_cluster(pools__0__shutdown_grace_seconds=120).versions == (
         VersionNeed("1.35.0-gke.1171000", "pools.0.shutdown_grace_seconds (l4-spot: 120)"),
@@ -160,11 +160,11 @@ def test_a_version_is_needed_for_what_a_pool_asks_for_and_for_kueue() -> None:
     )
 
 
-def test_a_kueue_that_is_there_has_its_version_already() -> None:
+def test_an_existing_kueue_needs_no_version() -> None:
     assert of_gke_cluster(queueing={"existing_kueue": True}).versions == ()
 
 
-def test_a_kueue_of_ones_own_choice_is_named() -> None:
+def test_a_chosen_kueue_version_is_named() -> None:
     assert of_gke_cluster(controllers={"kueue": {"version": "0.19.2"}}).versions == (VersionNeed("1.29", "Kueue 0.19.2"),)
 
 
@@ -174,28 +174,28 @@ def test_a_pool_in_a_compute_class_needs_a_version_that_has_them() -> None:
     assert fallen.versions == (VersionNeed("1.30.3-gke.1451000", "pools.0.serves (l4-spot: the compute class interactive)"), KUEUE)
 
 
-def test_room_is_what_the_pools_may_come_to_in_gkes_words() -> None:
+def test_room_is_the_sum_of_the_pools_by_gkes_resource_names() -> None:
     # Four g2-standard-8, with 8 vCPU, 32 GiB and an L4 each.
     assert of_gke_cluster(pools__0__max_nodes=4).room == {"cpu": 32, "memory": 128, "nvidia-l4": 4}
 
 
-def test_on_autopilot_no_limit_of_the_cluster_holds_pools_back() -> None:
+def test_on_autopilot_pools_need_no_room() -> None:
     found = of_gke_cluster(cluster__mode="autopilot")
 
     assert (found.mode, found.room) == (GkeMode.AUTOPILOT, {})
 
 
-def test_versions_are_those_of_the_image_of_karpenter_and_of_kueue() -> None:
+def test_versions_are_those_of_the_image_karpenter_and_kueue() -> None:
     image = of_eks_cluster(cluster__ami="al2023@v20250807").versions[0]
 
     assert (image.user, image.least, image.most) == ("cluster.ami al2023@v20250807", "1.28", "1.33")
     assert of_eks_cluster().versions[1:] == (
         KubernetesNeed("Karpenter 1.14.1", "1.26", "1.36", "name another in controllers.karpenter.version"),
-        KubernetesNeed("Kueue 0.19.0", "1.29", None, "say queueing.existing_kueue: true where there is an older one"),
+        KubernetesNeed("Kueue 0.19.0", "1.29", None, "set queueing.existing_kueue: true if the cluster has an older one"),
     )
 
 
-def test_somebody_elses_controllers_need_nothing_of_the_cluster() -> None:
+def test_existing_controllers_need_no_version() -> None:
     assert [each.user for each in of_eks_cluster(cluster__existing_karpenter=THEIRS, queueing={"existing_kueue": True}).versions] == [
         "cluster.ami al2023@v20260903"
     ]
@@ -211,7 +211,7 @@ def test_somebody_elses_controllers_need_nothing_of_the_cluster() -> None:
         ({"checkpoints": "efs", "datasets": "lustre"}, ["aws-efs-csi-driver", "aws-fsx-csi-driver"]),
     ],
 )
-def test_drivers_are_those_of_what_teams_mount(storage: dict[str, str], drivers: list[str]) -> None:
+def test_drivers_are_those_of_the_mounted_storage(storage: dict[str, str], drivers: list[str]) -> None:
     vpc = {"existing_vpc": "vpc-0a1b2c3d", "existing_private_subnets": ["subnet-0a1b2c3d", "subnet-1a2b3c4d"]}
 
     assert list(of_eks_cluster(storage=storage, network=vpc).addons) == ["eks-pod-identity-agent", *drivers]
@@ -221,7 +221,7 @@ def agents(found: ProjectNeeds) -> list[tuple[str, str]]:
     return [(each.key.removeprefix(KEY), each.agent.partition("@")[2].partition(".")[0]) for each in found.keys]
 
 
-def test_a_key_is_to_be_used_by_the_account_of_google_that_keeps_what_it_encrypts() -> None:
+def test_a_key_needs_the_service_agent_that_stores_the_encrypted_data() -> None:
     found = of_project(
         cluster__security={"secrets_kms_key": f"{KEY}etcd", "boot_disk_kms_key": f"{KEY}disks"},
         pools__0__boot_disk_kms_key=f"{KEY}disks",
@@ -238,7 +238,7 @@ def test_a_key_is_to_be_used_by_the_account_of_google_that_keeps_what_it_encrypt
     assert "cloudkms.googleapis.com" in {each.name for each in found.apis}
 
 
-def test_what_gke_watches_and_lets_in_has_an_api_of_its_own() -> None:
+def test_security_options_of_gke_need_apis() -> None:
     on = {"posture": "basic", "binary_authorization": "project_singleton_policy_enforce"}
     names = {each.name for each in of_project(cluster__security=on).apis}
     off = {each.name for each in of_project(cluster__security={"posture": "disabled", "binary_authorization": "disabled"}).apis}
@@ -246,7 +246,7 @@ def test_what_gke_watches_and_lets_in_has_an_api_of_its_own() -> None:
     assert names - off == {"binaryauthorization.googleapis.com", "containersecurity.googleapis.com"}
 
 
-def test_of_a_cluster_that_is_there_the_disks_alone_are_ours() -> None:
+def test_on_an_existing_cluster_only_the_key_of_disks_is_needed() -> None:
     security = {"boot_disk_kms_key": f"{KEY}disks"}
 
     assert agents(of_project(cluster={"existing": "shared", "security": security})) == [("disks", "compute-system")]
@@ -262,7 +262,7 @@ def of_another_project(**changes: Any) -> ProjectNeeds:
     return of_project(**{path.replace(".", "__"): value for path, value in (SHARED | changes).items()})
 
 
-def test_the_host_project_of_a_shared_vpc_grants_the_network_to_gke_to_google_and_to_whoever_deploys() -> None:
+def test_the_host_project_of_a_shared_vpc_grants_the_network_to_service_agents_and_the_deployer() -> None:
     host = of_another_project().host
 
     assert host is not None
@@ -275,7 +275,7 @@ def test_the_host_project_of_a_shared_vpc_grants_the_network_to_gke_to_google_an
     ]
 
 
-def test_a_network_of_the_stacks_own_project_has_no_host() -> None:
+def test_a_network_in_the_stacks_own_project_has_no_host() -> None:
     own = {path: value.replace("acme-net", "acme-ai-dev") for path, value in SHARED.items()}
 
     assert of_project().host is None

@@ -1,4 +1,4 @@
-"""Pools of AWS's own accelerators: everything that is counted, tainted and asked for is theirs, and nothing of NVIDIA's."""
+"""Pools of AWS's accelerators: counts, taints and requests use Neuron devices, and none of NVIDIA's."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CLASSES = {
 
 
 def both(**more: Any) -> Plan:
-    """GPUs for training, Trainium for a class of its own, Inferentia for services."""
+    """Return a plan with GPUs for training, Trainium for a separate class, and Inferentia for services."""
     pools = [
         pool("l4", "g6.xlarge", "spot", 4, "training"),
         pool("trn", "trn1.32xlarge", "spot", 2, "neuron-training"),
@@ -30,7 +30,7 @@ def both(**more: Any) -> Plan:
     return plan_of(local(*pools, classes=CLASSES, teams=teams, **more))
 
 
-def test_a_neuron_pool_is_known_tainted_and_counted_by_its_own_devices() -> None:
+def test_a_neuron_pool_has_labels_taints_and_counts_of_its_devices() -> None:
     found = pool_of(both(), "trn")
 
     assert (found.resource, found.gpus_per_node, found.ceiling.gpus) == (NEURON, 16, 32)
@@ -42,7 +42,7 @@ def test_a_neuron_pool_is_known_tainted_and_counted_by_its_own_devices() -> None
     }
 
 
-def test_a_flavor_and_the_pods_of_its_class_ask_for_the_devices_of_their_pools() -> None:
+def test_a_flavor_and_the_pods_of_its_class_request_the_devices_of_their_pools() -> None:
     plan = both()
 
     assert {flavor.name: flavor.resource for flavor in plan.flavors} == {"l4": "nvidia.com/gpu", "trn": NEURON}
@@ -51,7 +51,7 @@ def test_a_flavor_and_the_pods_of_its_class_ask_for_the_devices_of_their_pools()
     assert Taint(NEURON, "present") in flavor_of(plan, "trn").tolerated
 
 
-def test_a_namespace_has_a_quota_of_each_kind_and_none_of_the_names_that_no_queue_counts() -> None:
+def test_a_namespace_has_a_quota_of_each_kind_of_device_and_zero_of_uncounted_names() -> None:
     plan = both()
 
     red, blue = team_of(plan, "red").hard, team_of(plan, "blue").hard
@@ -62,7 +62,7 @@ def test_a_namespace_has_a_quota_of_each_kind_and_none_of_the_names_that_no_queu
         assert hard["requests.aws.amazon.com/neuroncore"] == hard["requests.aws.amazon.com/neurondevice"] == "0"
 
 
-def test_a_class_with_gpus_in_one_pool_and_neuron_devices_in_another_is_refused_with_what_to_do() -> None:
+def test_a_class_with_different_accelerators_is_refused_with_a_remedy() -> None:
     pools = [pool("l4", "g6.xlarge", "spot", 4, "training"), pool("trn", "trn1.2xlarge", "spot", 2, "training")]
 
     [problem] = refusals(local(*pools, teams=[team("red", shares={"l4": 1, "trn": 1})]))
@@ -73,13 +73,13 @@ def test_a_class_with_gpus_in_one_pool_and_neuron_devices_in_another_is_refused_
 
 
 @pytest.mark.parametrize("option", [{"mig_partition": "1g.10gb"}, {"gpu_sharing": {"strategy": "mps", "clients_per_gpu": 2}}])
-def test_a_neuron_device_is_neither_shared_nor_partitioned(option: dict[str, Any]) -> None:
+def test_sharing_and_partitioning_neuron_devices_is_refused(option: dict[str, Any]) -> None:
     [problem] = refusals(eks(pool("trn", "trn1.2xlarge", "spot", 2, "training", **option), teams=[team("red", shares={"trn": 1})]))
 
     assert problem.path == f"pools.0.{next(iter(option))}"
 
 
-def test_auto_mode_is_refused_a_pool_whose_devices_it_documents_no_label_of() -> None:
+def test_auto_mode_refuses_a_pool_of_neuron_devices() -> None:
     cluster = {"version": "1.35", "mode": "auto"}
     trn = pool("trn", "trn1.2xlarge", "spot", 2, "training")
 

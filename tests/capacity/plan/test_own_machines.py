@@ -1,4 +1,4 @@
-"""Machines that a stack file describes: used like those of the catalog, and never against them."""
+"""Machines that a stack file describes: they are used like catalogued ones, and must not contradict the catalog."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
 GPU = {"name": "r100", "count": 8, "memory_mib": 294912}
 PRICE = {"on_demand_usd_per_hour": 150.5, "as_of": "2026-11-24"}
-BESIDE = {"vcpu": 224, "memory_mib": 2097152, "local_nvme_gb": 30400, "efa_interfaces": 32, "efa_first_card": 1}
-NEW: dict[str, Any] = {"name": "p7.48xlarge", "gpu": GPU, **BESIDE}
+OTHER_FIELDS = {"vcpu": 224, "memory_mib": 2097152, "local_nvme_gb": 30400, "efa_interfaces": 32, "efa_first_card": 1}
+NEW: dict[str, Any] = {"name": "p7.48xlarge", "gpu": GPU, **OTHER_FIELDS}
 
 
 def with_machine(machine: dict[str, Any], pool_machine: str = "p7.48xlarge", **pool_fields: Any) -> dict[str, Any]:
-    """EKS with described machines, and a pool of two nodes of one."""
+    """Return EKS settings with a described machine, and a pool of two nodes."""
     kind = pool_fields.pop("capacity_type", "spot")
     return eks(
         pool("p", pool_machine, kind, 2, "training", **pool_fields),
@@ -41,7 +41,7 @@ def with_machine(machine: dict[str, Any], pool_machine: str = "p7.48xlarge", **p
     )
 
 
-def test_a_pool_of_a_described_machine_is_planned_as_of_any_other() -> None:
+def test_a_pool_of_a_described_machine_is_planned_like_any_other() -> None:
     plan = plan_of(with_machine(NEW, efa=True))
 
     made = pool_of(plan, "p")
@@ -56,7 +56,7 @@ def test_a_pool_of_a_described_machine_is_planned_as_of_any_other() -> None:
     assert (written["vcpu"], written["gpu"]["counts"]) == (224, [8])
 
 
-def test_nothing_that_others_read_is_changed_by_a_description() -> None:
+def test_a_description_does_not_change_the_catalog() -> None:
     before = dict(machines_of(Vendor.AWS))
     plan_of(with_machine(NEW))
 
@@ -67,7 +67,7 @@ def test_nothing_that_others_read_is_changed_by_a_description() -> None:
     assert problem.allowed.endswith("describe one that EC2 has and the catalog does not know in `machines`")
 
 
-def test_a_price_that_is_given_counts_with_its_day(tmp_path: Path) -> None:
+def test_a_described_price_is_used_with_its_day(tmp_path: Path) -> None:
     written = with_machine(NEW | {"price": PRICE}, capacity_type="on-demand")
     book = price_book_of(parse_settings(written, "test"), tmp_path, "test")
 
@@ -81,7 +81,7 @@ def test_a_price_that_is_given_counts_with_its_day(tmp_path: Path) -> None:
     assert book.find("p7.48xlarge", "us-east-1", CapacityType.SPOT) is None
 
 
-def test_a_plan_that_is_written_down_takes_the_prices_along_and_a_price_file_goes_before_them() -> None:
+def test_a_price_file_takes_precedence_over_described_prices() -> None:
     settings = parse_settings(with_machine(NEW | {"price": PRICE | {"spot_usd_per_hour": 40}}), "test")
     row = {"machine": "p7.48xlarge", "region": "us-east-1", "capacity_type": "spot", "usd_per_hour": "33", "source": "list"}
     source = {"citation": "a list of prices", "as_of": "2026-11-01", "verified": False}
@@ -101,20 +101,20 @@ def test_a_description_that_contradicts_the_catalog_is_refused_field_by_field() 
 
     problems = refusals(with_machine(wrong, "g7.2xlarge"))
 
-    told = {each.path: each.problem for each in problems if each.rule == "machine-contradicts-catalog"}
-    assert set(told) == {"machines.0.memory_mib", "machines.0.gpu", "machines.0.local_nvme_gb"}
-    assert told["machines.0.memory_mib"] == "g7.2xlarge has 32768 in the catalog (moto-5.2.1)"
+    contradictions = {each.path: each.problem for each in problems if each.rule == "machine-contradicts-catalog"}
+    assert set(contradictions) == {"machines.0.memory_mib", "machines.0.gpu", "machines.0.local_nvme_gb"}
+    assert contradictions["machines.0.memory_mib"] == "g7.2xlarge has 32768 in the catalog (moto-5.2.1)"
 
 
-def test_a_description_stays_right_when_the_catalog_learns_of_its_machine() -> None:
+def test_a_description_stays_valid_when_the_catalog_adds_its_machine() -> None:
     right = {"name": "g7.2xlarge", "vcpu": 8, "memory_mib": 32768, "gpu": {"name": "rtx-pro-4500", "count": 1, "memory_mib": 32768}}
     right["local_nvme_gb"] = 440
 
     [warning] = [each for each in plan_of(with_machine(right, "g7.2xlarge")).warnings if each.path == "machines.0"]
-    assert (warning.rule, warning.text) == ("machine-in-catalog", "says what the catalog knows already; leave it out")
+    assert (warning.rule, warning.text) == ("machine-in-catalog", "repeats what the catalog has; leave it out")
     priced = plan_of(with_machine(right | {"zones": ["us-east-1f"], "price": PRICE}, "g7.2xlarge"))
     assert [each.rule for each in priced.warnings if each.path == "machines.0"] == []
-    assert priced.own_machines["g7.2xlarge"].zones["us-east-1"] == ("us-east-1f",), "what changes with time is taken from the description"
+    assert priced.own_machines["g7.2xlarge"].zones["us-east-1"] == ("us-east-1f",), "zones change, so the description takes precedence"
     assert "us-west-2" in priced.own_machines["g7.2xlarge"].zones
 
 
@@ -127,7 +127,7 @@ def test_a_description_stays_right_when_the_catalog_learns_of_its_machine() -> N
         ({"zones": ["use1-az1"]}, "zone-names-and-ids", "machines.0.zones"),
     ],
 )
-def test_a_description_that_cannot_be_is_refused(change: dict[str, Any], rule: str, path: str) -> None:
+def test_an_impossible_description_is_refused(change: dict[str, Any], rule: str, path: str) -> None:
     problems = refusals(with_machine(NEW | change, "g6.xlarge"))
 
     assert [(each.rule, each.path) for each in problems] == [(rule, path)]
@@ -148,14 +148,14 @@ def test_a_description_that_cannot_be_is_refused(change: dict[str, Any], rule: s
         ({"architecture": "x86_64"}, "allowed: amd64, arm64"),
     ],
 )
-def test_a_description_is_held_to_its_form(change: dict[str, Any], text: str) -> None:
+def test_a_malformed_description_is_refused(change: dict[str, Any], text: str) -> None:
     with pytest.raises(SettingsError) as refused:
         parse_settings(with_machine(NEW | change), "test")
 
     assert text in str(refused.value)
 
 
-def test_a_name_is_described_once() -> None:
+def test_a_duplicate_description_is_refused() -> None:
     settings = with_machine(NEW)
     settings["machines"] = [NEW, NEW | {"vcpu": 192}]
 
@@ -164,11 +164,11 @@ def test_a_name_is_described_once() -> None:
     assert (problem.rule, problem.path) == ("duplicate-name", "machines.1.name")
 
 
-def test_arm_is_let_through_with_a_warning_and_never_mixed() -> None:
+def test_arm_is_accepted_with_a_warning_and_never_mixed() -> None:
     arm = NEW | {"architecture": "arm64"}
 
     assert "arm64-not-tried" in {each.rule for each in plan_of(with_machine(arm)).warnings}
-    like = {"name": "p7a.48xlarge", "gpu": GPU, **BESIDE}
+    like = {"name": "p7a.48xlarge", "gpu": GPU, **OTHER_FIELDS}
     settings = with_machine(arm, alternatives=["p7a.48xlarge"])
     settings["machines"].append(like)
     [problem] = refusals(settings)
@@ -183,7 +183,7 @@ def test_arm_is_let_through_with_a_warning_and_never_mixed() -> None:
         ({"architecture": "arm64", "max_pods": 58}, "system-pool-with-arm64"),
     ],
 )
-def test_the_system_pool_takes_a_described_machine_that_says_enough(machine: dict[str, Any], rule: str | None) -> None:
+def test_the_system_pool_accepts_a_completely_described_machine(machine: dict[str, Any], rule: str | None) -> None:
     described = {"name": "m8i.2xlarge", "vcpu": 8, "memory_mib": 32768, **machine}
     settings = with_machine(described, "g6.xlarge")
     settings["cluster"] = settings["cluster"] | {"system_pool": {"machine": "m8i.2xlarge", "min_nodes": 3, "max_nodes": 4}}
@@ -200,7 +200,7 @@ A4_HIGH = machines_of(Vendor.GCP)["a4-highgpu-8g"]
 
 
 def with_gke_machine(machine: dict[str, Any], pool_machine: str = "a5-highgpu-8g", **pool_fields: Any) -> dict[str, Any]:
-    """GKE with a described machine, and a pool of two nodes of one."""
+    """Return GKE settings with a described machine, and a pool of two nodes."""
     kind = pool_fields.pop("capacity_type", "spot")
     return gke(
         pool("p", pool_machine, kind, 2, "training", **pool_fields),
@@ -211,7 +211,7 @@ def with_gke_machine(machine: dict[str, Any], pool_machine: str = "a5-highgpu-8g
 
 
 def as_described(name: str) -> dict[str, Any]:
-    """A machine of the catalog in the words of a description."""
+    """Return the description of a machine of the catalog."""
     machine = machines_of(Vendor.GCP)[name]
     assert machine.gpu is not None
     return {
@@ -226,7 +226,7 @@ def as_described(name: str) -> dict[str, Any]:
     }
 
 
-def test_a_pool_of_a_described_machine_of_gke_is_planned_as_of_any_other() -> None:
+def test_a_pool_of_a_described_gke_machine_is_planned_like_any_other() -> None:
     plan = plan_of(with_gke_machine(NEW_OF_GKE))
 
     made = pool_of(plan, "p")
@@ -244,7 +244,7 @@ def test_a_pool_of_a_described_machine_of_gke_is_planned_as_of_any_other() -> No
         ({}, {"compact_placement": True, "zones": ["us-central1-a"]}, "no-compact-placement"),
     ],
 )
-def test_what_its_description_does_not_have_is_refused_of_its_pool(change: dict[str, Any], pool_fields: dict[str, Any], rule: str) -> None:
+def test_options_that_the_description_does_not_support_are_refused(change: dict[str, Any], pool_fields: dict[str, Any], rule: str) -> None:
     refused = {each.rule for each in refusals(with_gke_machine(NEW_OF_GKE | change, **pool_fields))}
     taken = plan_of(with_gke_machine(NEW_OF_GKE | {"flex_start": True, "compact_placement": True}, **pool_fields))
 
@@ -252,19 +252,19 @@ def test_what_its_description_does_not_have_is_refused_of_its_pool(change: dict[
     assert pool_of(taken, "p").machines == ("a5-highgpu-8g",)
 
 
-def test_a_description_agrees_with_the_catalog_or_is_refused_field_by_field() -> None:
+def test_a_gke_description_that_contradicts_the_catalog_is_refused_field_by_field() -> None:
     right = as_described("a4-highgpu-8g")
     wrong = right | {"vcpu": 8, "boot_disk": "pd-balanced", "flex_start": not A4_HIGH.flex_start, "bundled_local_ssd_disks": 1}
 
-    [told] = [each for each in plan_of(with_gke_machine(right, "a4-highgpu-8g")).warnings if each.path == "machines.0"]
+    [warning] = [each for each in plan_of(with_gke_machine(right, "a4-highgpu-8g")).warnings if each.path == "machines.0"]
     refused = {each.path: each.allowed for each in refusals(with_gke_machine(wrong, "a4-highgpu-8g"))}
 
-    assert told.rule == "machine-in-catalog"
+    assert warning.rule == "machine-in-catalog"
     assert set(refused) == {f"machines.0.{field}" for field in ("vcpu", "boot_disk", "flex_start", "bundled_local_ssd_disks")}
     assert all("as Compute Engine describes it" in each for each in refused.values())
 
 
-def test_zones_of_a_description_are_those_of_the_region_and_decide_where_nodes_may_be() -> None:
+def test_zones_of_a_description_are_in_the_region_and_restrict_nodes() -> None:
     outside = refusals(with_gke_machine(NEW_OF_GKE | {"zones": ["us-east1-b"]}))
     elsewhere = refusals(with_gke_machine(NEW_OF_GKE | {"zones": ["us-central1-f"]}))
 
@@ -274,7 +274,7 @@ def test_zones_of_a_description_are_those_of_the_region_and_decide_where_nodes_m
 
 
 @pytest.mark.parametrize("name", ["ct6e-standard-4t", "ct5p-hightpu-1t", "ct4p-hightpu-4t"])
-def test_a_tpu_is_not_described_away(name: str) -> None:
+def test_a_tpu_cannot_be_described(name: str) -> None:
     [problem] = [each for each in refusals(with_gke_machine(NEW_OF_GKE | {"name": name}, "g2-standard-4")) if "machines" in each.path]
 
     assert problem.rule == "machine-not-served"

@@ -1,4 +1,4 @@
-"""What holds for any settings: a plan or a SettingsError, and in a plan everything agrees."""
+"""Properties of all settings: they become a plan or a SettingsError, and the parts of a plan agree."""
 
 from __future__ import annotations
 
@@ -40,31 +40,31 @@ def plan_of(value: dict[str, Any]) -> Plan:
 @pytest.mark.slow
 @settings(deadline=None, database=None, derandomize=True)
 @given(documents())
-def test_any_document_becomes_a_plan_or_is_refused_with_places_and_reasons(document: object) -> None:
+def test_any_document_becomes_a_plan_or_is_refused_with_paths_and_reasons(document: object) -> None:
     check_document(document)
 
 
 @pytest.mark.parametrize(
     "written", [None, [], "local", {"cloud": ["local"]}, {"cloud": {}}, {1: 2}, {"cloud": "local", None: 1}, {"cloud": "local", "": 0}]
 )
-def test_what_is_no_mapping_of_settings_is_refused_too(written: object) -> None:
+def test_documents_that_are_no_mapping_of_settings_are_refused(written: object) -> None:
     check_document(written)
 
 
 @pytest.mark.parametrize("cloud", [10**5000, nested(5000)], ids=["digits", "lists"])
-def test_a_platform_beyond_all_sense_is_refused_too(cloud: object) -> None:
+def test_an_absurd_platform_is_refused(cloud: object) -> None:
     check_document({"cloud": cloud})
 
 
 @pytest.mark.slow
 @given(valid_settings())
-def test_valid_settings_become_a_plan_and_the_same_settings_the_same_bytes(value: dict[str, Any]) -> None:
+def test_equal_valid_settings_become_equal_plans(value: dict[str, Any]) -> None:
     assert json.dumps(plan_data(plan_of(value))) == json.dumps(plan_data(plan_of(value)))
 
 
 @pytest.mark.slow
 @given(valid_settings(), st.randoms(use_true_random=False))
-def test_the_order_of_pools_teams_and_classes_changes_no_byte(value: dict[str, Any], random: Any) -> None:
+def test_the_order_of_pools_teams_and_classes_does_not_change_the_plan(value: dict[str, Any], random: Any) -> None:
     def shuffled(items: list[Any]) -> list[Any]:
         return random.sample(items, len(items))
 
@@ -74,7 +74,7 @@ def test_the_order_of_pools_teams_and_classes_changes_no_byte(value: dict[str, A
     other["classes"] = dict(shuffled(list(value["classes"].items())))
     one, two = plan_of(value), plan_of(other)
 
-    # A warning's path says where the setting stands in its file, so there the order shows.
+    # The path of a warning contains indexes, so it depends on the order.
     assert json.dumps(plan_data(replace(one, warnings=()))) == json.dumps(plan_data(replace(two, warnings=())))
     assert sorted((each.rule, each.path.partition(".")[0]) for each in one.warnings) == sorted(
         (each.rule, each.path.partition(".")[0]) for each in two.warnings
@@ -91,7 +91,7 @@ def test_every_eks_cluster_pins_its_image_by_an_alias(value: dict[str, Any]) -> 
 
 @given(valid_settings())
 def test_every_label_of_a_flavor_is_on_the_nodes_of_its_pools_before_they_boot(value: dict[str, Any]) -> None:
-    # facts/apis.md G4: a flavor's labels become a node selector, and from zero no node would ever be launched for one that comes later.
+    # facts/apis.md G4: a flavor's labels become a node selector. From zero, no node is launched for a label that appears after boot.
     plan = plan_of(value)
     words = VOCABULARIES[plan.cloud]
     devices = [gpu for pool in plan.pools if (gpu := machines_of_pool(plan, pool)[0].gpu)]
@@ -107,7 +107,7 @@ def test_every_label_of_a_flavor_is_on_the_nodes_of_its_pools_before_they_boot(v
 
 @pytest.mark.slow
 @given(valid_settings())
-def test_every_quota_of_a_namespace_is_one_that_kubernetes_counts_and_covers_what_is_the_teams_own(value: dict[str, Any]) -> None:
+def test_every_namespace_quota_is_enforced_and_covers_the_teams_shares(value: dict[str, Any]) -> None:
     # facts/apis.md G14: a quota on limits.nvidia.com/gpu is accepted and never counted.
     plan = plan_of(value)
     queues = {queue.namespace: queue for queue in plan.queues}
@@ -119,7 +119,7 @@ def test_every_quota_of_a_namespace_is_one_that_kubernetes_counts_and_covers_wha
 
 
 @given(valid_settings())
-def test_no_namespace_refuses_what_kueue_would_admit(value: dict[str, Any]) -> None:
+def test_no_namespace_quota_rejects_admitted_work(value: dict[str, Any]) -> None:
     plan = plan_of(value)
     resource_of = {flavor.name: flavor.resource for flavor in plan.flavors}
     most: dict[tuple[str, str], int] = {}
@@ -135,14 +135,14 @@ def test_no_namespace_refuses_what_kueue_would_admit(value: dict[str, Any]) -> N
         assert "requests.nvidia.com/gpu" in team.hard
         gpus = sum(devices.values())
         assert sum(quotas.values()) == team.max_gpus >= gpus
-        # Each GPU may be a pod of its own.
+        # Each GPU may be used by a separate pod.
         pods = quantity(team.hard["pods"])
         assert pods is not None
         assert pods >= gpus
 
 
 @given(valid_settings())
-def test_no_container_limit_refuses_what_a_node_of_a_pool_could_hold(value: dict[str, Any]) -> None:
+def test_no_container_limit_is_below_the_node_of_a_pool(value: dict[str, Any]) -> None:
     plan = plan_of(value)
     nodes = [Amount(0, pool.ceiling.vcpu // pool.max_nodes, pool.ceiling.memory_mib // pool.max_nodes) for pool in plan.pools]
     for team in plan.teams:
@@ -154,19 +154,19 @@ def test_no_container_limit_refuses_what_a_node_of_a_pool_could_hold(value: dict
 
 
 @given(valid_settings())
-def test_queues_and_cohorts_own_exactly_what_a_flavor_has(value: dict[str, Any]) -> None:
+def test_queues_and_cohorts_together_own_each_flavor_exactly(value: dict[str, Any]) -> None:
     plan = plan_of(value)
     for flavor in plan.flavors:
         owned = total([quota.nominal for quota in _quotas(plan, flavor.name)])
-        assert owned.gpus == flavor.ceiling.gpus, "what belongs to nobody is the root cohort's"
-        # Each share is rounded up by itself, by less than a vCPU and a MiB.
+        assert owned.gpus == flavor.ceiling.gpus, "unowned quota belongs to the root cohort"
+        # Each share is rounded up separately, by less than a vCPU and a MiB.
         parts = len(list(_quotas(plan, flavor.name)))
         assert owned.vcpu < flavor.ceiling.vcpu + max(1, parts)
         assert owned.memory_mib < flavor.ceiling.memory_mib + max(1, parts)
 
 
 @given(valid_settings())
-def test_queues_and_unqueued_classes_together_never_promise_more_than_the_pools_can_have(value: dict[str, Any]) -> None:
+def test_queues_and_unqueued_classes_together_stay_within_the_ceilings(value: dict[str, Any]) -> None:
     plan = plan_of(value)
     ceilings = {pool.name: pool.ceiling for pool in plan.pools}
     unqueued = dict.fromkeys(ceilings, 0)
@@ -177,12 +177,12 @@ def test_queues_and_unqueued_classes_together_never_promise_more_than_the_pools_
         has = total([ceilings[name] for name in flavor.pools])
         assert flavor.ceiling.gpus + sum(unqueued[name] for name in flavor.pools) <= has.gpus
         if len(flavor.pools) == 1:
-            # A class on different machines counts each GPU with the vCPU of the largest: its GPUs are what binds.
+            # A class on different machines counts each GPU with the vCPU of the largest, so only its GPUs are limited.
             assert _covers(has, flavor.ceiling)
 
 
 @given(valid_settings())
-def test_the_pods_of_a_class_tolerate_every_taint_of_every_pool_that_they_may_use(value: dict[str, Any]) -> None:
+def test_the_pods_of_a_class_tolerate_every_taint_of_its_pools(value: dict[str, Any]) -> None:
     plan = plan_of(value)
     pools = {pool.name: pool for pool in plan.pools}
     for route in plan.routes:
@@ -196,7 +196,7 @@ def test_the_pods_of_a_class_tolerate_every_taint_of_every_pool_that_they_may_us
 
 
 @given(valid_settings())
-def test_nodes_are_asked_for_beforehand_on_queued_pools_of_gke_and_their_jobs_say_for_how_long(value: dict[str, Any]) -> None:
+def test_queued_gke_pools_are_provisioned_on_request_with_a_run_time(value: dict[str, Any]) -> None:
     plan = plan_of(value)
     types = {pool.name: pool.capacity_type for pool in plan.pools}
     for flavor in plan.flavors:
@@ -206,7 +206,7 @@ def test_nodes_are_asked_for_beforehand_on_queued_pools_of_gke_and_their_jobs_sa
         queued = any(route_pool.capacity_type is CapacityType.QUEUED for route_pool in route.pools)
         seconds = route.job_annotations.get("provreq.kueue.x-k8s.io/maxRunDurationSeconds")
         assert (seconds is not None) == queued
-        # DWS gives nodes for seven days at most.
+        # DWS provides nodes for at most seven days.
         assert seconds is None or 600 <= int(seconds) <= 604_800
 
 
@@ -220,7 +220,7 @@ def _quotas(plan: Plan, flavor: str) -> Iterator[FlavorQuota]:
 
 
 def _admitted_at_most(plan: Plan, queue: QueuePlan, flavor: str) -> int:
-    """Kueue's own arithmetic for the most that a queue can ever have: potentialAvailable in pkg/cache/scheduler of v0.19."""
+    """Return the most that a queue can ever have by Kueue's arithmetic: potentialAvailable in pkg/cache/scheduler of v0.19."""
     cohorts = {cohort.name: cohort for cohort in plan.cohorts}
     children: dict[str, list[QueuePlan | CohortPlan]] = {name: [] for name in cohorts}
     for each in plan.queues:

@@ -1,4 +1,4 @@
-"""What a pool's nodes are: labels before boot, taints, order, how they go, and the limits of a whole GKE cluster."""
+"""Nodes of pools: labels before boot, taints, order, removal, and the limits of a GKE cluster."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ def taints(settings: Settings, name: str) -> set[Taint]:
     return set(pool_of(plan_of(settings), name).taints)
 
 
-def test_only_a_pool_that_serves_one_class_is_tainted_with_it() -> None:
+def test_only_a_pool_that_serves_one_class_has_its_taint() -> None:
     settings = local(
         pool("shared", "g6.xlarge", "spot", 2, "training", "interactive"),
         pool("own", "g5.xlarge", "spot", 2, "interactive"),
     )
 
     spot = Taint("flexspot.dev/capacity-type", "spot")
-    assert taints(settings, "shared") == {GPU, spot}, "classes that share a pool would keep each other out"
+    assert taints(settings, "shared") == {GPU, spot}, "classes that share a pool would exclude each other"
     assert taints(settings, "own") == {GPU, spot, Taint("flexspot.dev/class", "interactive")}
 
 
-def test_capacity_that_ends_under_its_work_is_tainted_and_other_capacity_is_not() -> None:
+def test_only_capacity_that_may_end_under_its_work_is_tainted() -> None:
     own = {name: own_class(name, capacity=["reserved", "flex-start", "queued", "spot", "on-demand"]) for name in ("one", "two")}
     kinds = {"reserved": RESERVED_ON_GKE, "flex-start": {}, "queued": {}, "spot": {}, "on-demand": {}}
     settings = gke(*(pool(kind, "g2-standard-8", kind, 1, "one", "two", **more) for kind, more in kinds.items()), classes=own)
@@ -59,7 +59,7 @@ def test_pods_get_the_notice_of_their_capacity_type(settings: Settings, seconds:
 
 
 @pytest.mark.parametrize("more,seconds", [({}, 7 * 24 * 3600), ({"max_run_hours": 24}, 24 * 3600)])
-def test_flex_start_nodes_end_after_seven_days_or_what_the_pool_says(more: Settings, seconds: int) -> None:
+def test_flex_start_nodes_end_after_seven_days_or_the_pools_limit(more: Settings, seconds: int) -> None:
     assert pool_of(plan_of(gke(pool("p", "g2-standard-8", "flex-start", 1, "training", **more))), "p").max_run_seconds == seconds
 
 
@@ -74,7 +74,7 @@ def test_classes_that_share_a_pool_share_the_strictest_disruption_rule() -> None
 
     shared, alone = pool_of(plan_of(settings), "shared"), pool_of(plan_of(settings), "alone")
 
-    assert (shared.removal, shared.idle_seconds) == (Removal.EMPTY, 900), "a node stays for as long as any of them wants it to"
+    assert (shared.removal, shared.idle_seconds) == (Removal.EMPTY, 900), "a node stays as long as any of them needs it"
     assert (alone.removal, alone.idle_seconds) == (Removal.UNDERUTILIZED, 900)
 
 
@@ -90,8 +90,8 @@ def test_the_limits_of_the_cluster_leave_room_for_every_pool_and_the_system_node
     assert small.memory_gib >= 32 + 3 * 16
 
 
-def test_arm_nodes_keep_off_what_gke_keeps_off_and_let_in_what_their_queue_admits() -> None:
-    """GKE taints them by itself; a pod that waits in a queue gets its place, and its toleration, when it is admitted."""
+def test_arm_nodes_have_gkes_taint_and_their_flavor_tolerates_it() -> None:
+    """GKE taints these nodes by itself. A pod that waits in a queue gets its place and its toleration when it is admitted."""
     reserved = pool("gb200", "a4x-highgpu-4g", "reserved", 1, "training", reservation={"name": "bought"})
     plan = plan_of(gke(reserved, pool("l4", "g2-standard-8", "spot", 1, "training")))
 

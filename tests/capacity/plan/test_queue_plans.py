@@ -1,4 +1,4 @@
-"""Cohorts, ClusterQueues and LocalQueues: who owns what, and what belongs to nobody."""
+"""Cohorts, ClusterQueues and LocalQueues: owned and unowned quota."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ TWO = Amount(gpus=2, vcpu=8, memory_mib=32768)
 
 
 def l4(*teams: Settings, **more: object) -> Settings:
-    """Eight g6.xlarge (one GPU, 4 vCPU, 16 GiB each) for training."""
+    """Return settings with eight g6.xlarge (one GPU, 4 vCPU, 16 GiB each) for training."""
     return local(pool("l4", "g6.xlarge", "spot", 8, "training"), teams=list(teams), cohort="root", **more)
 
 
-def test_a_team_without_shares_has_no_queue_and_one_with_a_share_of_none_may_borrow() -> None:
+def test_a_team_without_shares_has_no_queue_and_one_with_a_share_of_zero_may_borrow() -> None:
     plan = plan_of(l4(team("none"), team("borrower", shares={"l4": 0})))
 
     assert [(queue.cluster_queue, queue.quotas[0].nominal.gpus) for queue in plan.queues] == [("borrower", 0)]
 
 
-def test_limits_come_with_vcpu_and_memory_in_proportion_as_shares_do() -> None:
+def test_limits_have_vcpu_and_memory_in_proportion_like_shares() -> None:
     red = team("red", shares={"l4": 2}, borrowing_limits={"l4": 1}, lending_limits={"l4": 2})
 
     assert queue_of(plan_of(l4(red, team("blue", shares={"l4": 2}))), "red").quotas == (FlavorQuota("l4", TWO, ONE, TWO),)
 
 
-def test_what_belongs_to_nobody_is_the_root_cohorts_and_may_be_borrowed_by_all() -> None:
+def test_unowned_quota_belongs_to_the_root_cohort() -> None:
     plan = plan_of(
         l4(
             team("red", shares={"l4": 2}, cohort="group"),
@@ -43,14 +43,14 @@ def test_what_belongs_to_nobody_is_the_root_cohorts_and_may_be_borrowed_by_all()
     )
 
 
-def test_the_cohort_tree_is_the_one_that_was_written_the_root_first() -> None:
+def test_the_cohort_tree_is_that_of_the_settings_the_root_first() -> None:
     plan = plan_of(l4(team("red", shares={"l4": 1}, cohort="a"), cohorts=[{"name": "b"}, {"name": "a", "parent": "b"}]))
 
     assert [(cohort.name, cohort.parent) for cohort in plan.cohorts] == [("root", None), ("a", "b"), ("b", "root")]
     assert queue_of(plan, "red").cohort == "a"
 
 
-def test_a_share_of_several_pools_of_one_flavor_is_their_sum() -> None:
+def test_shares_of_several_pools_of_one_flavor_are_added() -> None:
     settings = local(
         pool("spot", "g6.xlarge", "spot", 4, "climb"),
         pool("on-demand", "g6.xlarge", "on-demand", 4, "climb"),
@@ -61,7 +61,7 @@ def test_a_share_of_several_pools_of_one_flavor_is_their_sum() -> None:
     assert queue_of(plan_of(settings), "red").quotas == (FlavorQuota("any-l4", TWO),)
 
 
-def test_a_limit_of_one_pool_of_a_flavor_leaves_all_of_its_other_pools() -> None:
+def test_a_limit_of_one_pool_of_a_flavor_does_not_limit_its_other_pools() -> None:
     settings = local(
         pool("spot", "g6.xlarge", "spot", 4, "climb"),
         pool("on-demand", "g6.xlarge", "on-demand", 4, "climb"),
@@ -72,7 +72,7 @@ def test_a_limit_of_one_pool_of_a_flavor_leaves_all_of_its_other_pools() -> None
     [quota] = queue_of(plan_of(settings), "red").quotas
 
     assert quota.borrowing_limit is not None
-    assert quota.borrowing_limit.gpus == 0 + 2, "nothing of Spot, and the two of on-demand that are not its own"
+    assert quota.borrowing_limit.gpus == 0 + 2, "no Spot GPUs, and the two on-demand GPUs that it does not own"
     assert quota.lending_limit is not None
     assert quota.lending_limit.gpus == 1 + 2
 
@@ -80,14 +80,14 @@ def test_a_limit_of_one_pool_of_a_flavor_leaves_all_of_its_other_pools() -> None
 @pytest.mark.parametrize(
     "platform,own,stop", [("none", "none", "none"), ("none", "drain", "drain"), ("hold", "none", "hold"), ("drain", "hold", "drain")]
 )
-def test_the_stricter_of_the_platforms_and_the_teams_stop_counts(platform: str, own: str, stop: str) -> None:
+def test_the_stricter_stop_of_platform_and_team_applies(platform: str, own: str, stop: str) -> None:
     plan = plan_of(l4(team("red", shares={"l4": 2}, stop=own), team("blue", shares={"l4": 2}), queueing={"stop": platform}))
 
     assert (queue_of(plan, "red").stop, queue_of(plan, "blue").stop) == (stop, platform)
 
 
 @pytest.mark.parametrize("fallback,moves_on", [("quota", True), ("stock-out", False)])
-def test_a_queue_looks_for_another_flavor_where_quota_moves_its_work_on(fallback: str, *, moves_on: bool) -> None:
+def test_a_queue_tries_the_next_flavor_only_with_quota_fallback(fallback: str, *, moves_on: bool) -> None:
     settings = local(
         pool("spot", "g6.xlarge", "spot", 4, "own"),
         classes={"own": own_class("own", fallback=fallback)},

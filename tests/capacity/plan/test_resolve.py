@@ -1,4 +1,4 @@
-"""Looking up machines, GPUs and classes, what is said of those that are not there, and how much belongs to a GPU."""
+"""Resolving machines, GPUs and classes, the problems of unknown ones, and the vCPU and memory of a GPU."""
 
 from __future__ import annotations
 
@@ -22,9 +22,7 @@ from flexspot.capacity.plan.resolve import node_amount
         ("trn2u.48xlarge", "is a part of an UltraServer", "trn2.48xlarge has the same devices"),
     ],
 )
-def test_a_machine_whose_accelerators_the_platform_cannot_serve_is_refused_with_the_reason(
-    machine: str, problem: str, instead: str
-) -> None:
+def test_a_machine_with_an_unsupported_accelerator_is_refused_with_a_reason(machine: str, problem: str, instead: str) -> None:
     [refused] = refusals(eks(pool("p", machine, "spot", 1, "training")))
 
     assert (refused.rule, refused.path, refused.value) == ("machine-not-served", "pools.0.machine", repr(machine))
@@ -32,7 +30,7 @@ def test_a_machine_whose_accelerators_the_platform_cannot_serve_is_refused_with_
     assert instead in refused.allowed
 
 
-def test_alternatives_are_counted_as_the_largest_of_them() -> None:
+def test_a_pool_with_alternatives_counts_as_the_largest_machine() -> None:
     settings = eks(
         pool("p", "g6.xlarge", "spot", 3, "training", alternatives=["g6.4xlarge", "g6.2xlarge"]), teams=[team("red", shares={"p": 1})]
     )
@@ -40,7 +38,7 @@ def test_alternatives_are_counted_as_the_largest_of_them() -> None:
     plan = plan_of(settings)
 
     assert pool_of(plan, "p").machines == ("g6.xlarge", "g6.4xlarge", "g6.2xlarge")
-    assert pool_of(plan, "p").ceiling == Amount(3, 48, 196_608), "the worst case, not that of the machine asked for"
+    assert pool_of(plan, "p").ceiling == Amount(3, 48, 196_608), "the largest machine, not the named one"
     assert plan.queues[0].quotas[0].nominal == Amount(1, 16, 65_536), "vCPU and memory never run out before the GPUs"
 
 
@@ -51,7 +49,7 @@ def test_the_two_sizes_of_an_a100_are_not_the_same_gpu() -> None:
     assert problem.problem == "has 8 x a100-80gb, but p4d.24xlarge has 8 x a100-40gb"
 
 
-def test_a_machine_to_which_gpus_are_attached_has_as_many_as_the_pool_says() -> None:
+def test_a_pool_determines_the_number_of_attached_gpus() -> None:
     four = pool_of(plan_of(gke(pool("p", "n1-standard-8", "spot", 2, "training", gpus_per_node=4))), "p")
 
     assert (four.gpus_per_node, four.ceiling) == (4, Amount(8, 16, 61_440))
@@ -75,7 +73,7 @@ def test_one_field_of_a_shipped_class_is_changed_and_the_others_stay() -> None:
 
 
 @pytest.mark.parametrize("field,value", [("priority", None), ("capacity", None), ("disruption", None), ("capacity", ["spot", "spot"])])
-def test_a_field_of_a_class_that_cannot_be_is_refused_where_it_stands(field: str, value: Any) -> None:
+def test_an_invalid_field_of_a_class_is_refused_with_its_path(field: str, value: Any) -> None:
     problems = refusals(local(pool("p", "g6.xlarge", "spot", 1, "training"), classes={"training": {field: value}}))
 
     assert [problem.path for problem in problems] == [f"classes.training.{field}"]
@@ -84,7 +82,7 @@ def test_a_field_of_a_class_that_cannot_be_is_refused_where_it_stands(field: str
 AWS = machines_of(Vendor.AWS)
 
 
-def test_gpus_come_with_vcpu_and_memory_in_proportion() -> None:
+def test_gpus_have_vcpu_and_memory_in_proportion() -> None:
     assert with_gpus([Amount(8, 192, 2_097_152)], 2) == Amount(2, 48, 524_288)
     assert with_gpus([Amount(8, 192, 2_097_152)], 0) == Amount(0, 0, 0)
 
@@ -94,7 +92,7 @@ def test_parts_of_a_vcpu_or_mebibyte_are_rounded_up() -> None:
     assert with_gpus([Amount(3, 10, 100)], 2) == Amount(2, 7, 67)
 
 
-def test_of_several_kinds_of_node_each_figure_is_that_of_the_one_with_most_for_a_gpu() -> None:
+def test_of_several_kinds_of_node_the_largest_vcpu_and_memory_per_gpu_count() -> None:
     assert with_gpus([Amount(4, 48, 400), Amount(1, 64, 50)], 4) == Amount(4, 256, 400)
 
 

@@ -1,4 +1,4 @@
-"""How the pods of each class get to their capacity."""
+"""Routes of the pods of each class to their capacity."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def test_a_class_does_not_tolerate_the_pools_of_others() -> None:
     ],
     ids=["gke-15-of-90", "gke-105-for-90", "eks-90-for-90", "eks-90-of-300", "gke-flex-start-is-not-interrupted"],
 )
-def test_the_grace_period_is_what_the_class_wants_and_the_notice_allows(settings: Settings, seconds: int) -> None:
+def test_the_grace_period_is_the_classs_within_the_notice(settings: Settings, seconds: int) -> None:
     # facts/apis.md G25: more than the notice has no effect.
     assert route_of(plan_of(settings), "training").grace_seconds == seconds
 
 
-def test_the_shortest_notice_of_all_pools_counts() -> None:
+def test_the_shortest_notice_of_all_pools_applies() -> None:
     slow = pool("slow", "g2-standard-8", "spot", 1, "training", shutdown_grace_seconds=60)
     settings = gke(slow, pool("fast", "g2-standard-12", "spot", 1, "training", shutdown_grace_seconds=45))
 
@@ -50,7 +50,7 @@ def test_the_run_limit_is_the_shortest_of_class_and_nodes(hours: int | None, mor
     assert route_of(plan, "training").max_run_seconds == expected * 3600
 
 
-def test_jobs_with_queued_capacity_carry_their_run_time_and_their_pods_stay() -> None:
+def test_jobs_on_queued_capacity_have_their_run_time_and_keep_their_nodes() -> None:
     route = route_of(
         plan_of(gke(pool("p", "g2-standard-8", "queued", 1, "training"), classes={"training": {"run_limit_hours": 10}})), "training"
     )
@@ -59,7 +59,7 @@ def test_jobs_with_queued_capacity_carry_their_run_time_and_their_pods_stay() ->
     assert route.pod_annotations == {"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}
 
 
-def test_without_a_limit_of_their_own_they_ask_for_the_longest_that_there_is() -> None:
+def test_jobs_without_a_limit_request_the_longest_run_time() -> None:
     route = route_of(
         plan_of(gke(pool("p", "g2-standard-8", "queued", 1, "training"), classes={"training": {"run_limit_hours": None}})), "training"
     )
@@ -67,13 +67,13 @@ def test_without_a_limit_of_their_own_they_ask_for_the_longest_that_there_is() -
     assert route.job_annotations == {"provreq.kueue.x-k8s.io/maxRunDurationSeconds": "604800"}
 
 
-def test_pods_on_gke_keep_their_nodes_where_the_class_has_nodes_go_when_empty() -> None:
+def test_pods_on_gke_keep_their_nodes_if_only_empty_nodes_are_removed() -> None:
     stays = {"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}
     moved = {"training": {"disruption": {"remove": "underutilized", "idle_seconds": 600}}}
     spot = pool("p", "g2-standard-8", "spot", 1, "training")
 
     assert route_of(plan_of(gke(spot)), "training").pod_annotations == stays
     assert route_of(plan_of(gke(spot, classes=moved)), "training").pod_annotations == {}
-    # Karpenter's pools say it themselves, and on Autopilot the annotation makes pods of another sort.
+    # Karpenter's pools have this setting themselves, and on Autopilot the annotation requests another kind of pod.
     assert route_of(plan_of(eks(pool("p", "g6.xlarge", "spot", 1, "training"))), "training").pod_annotations == {}
     assert route_of(plan_of(gke(spot, cluster={"mode": "autopilot"})), "training").pod_annotations == {}

@@ -1,4 +1,4 @@
-"""What a plan will be billed for besides its pools, by what the settings make and what is there already."""
+"""Costs of a plan in addition to its pools, for new and existing parts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ STACKS = Path(__file__).resolve().parents[3] / "stacks"
 
 
 def spending(stack: str, **changes: Any) -> SpendingPlan:
-    """That of a shipped stack with changes; a change that is a mapping is laid over what is there."""
+    """Return the spending of a shipped stack with changes. A change that is a mapping is merged into the settings."""
     settings = yaml.safe_load((STACKS / f"Pulumi.{stack}.yaml").read_text())["config"]["flexspot:platform"]
     for key, value in changes.items():
         settings[key] = {**settings.get(key, {}), **value} if isinstance(value, dict) else value
@@ -37,25 +37,25 @@ def charges(found: Any) -> dict[str, int]:
     return {each.item.value: each.amount for each in found.charges}
 
 
-def test_the_local_platform_is_billed_for_nothing_and_its_shares_are_still_somebodys() -> None:
+def test_the_local_platform_costs_nothing_but_has_shares() -> None:
     found = plan_of(local(pool("l4", "g6.xlarge", "spot", 4, "training"), teams=[team("red", shares={"l4": 3})])).spending
 
     assert (found.services, found.disks, found.system_nodes, found.other_work, found.budget_usd) == ((), (), None, None, None)
     assert [(each.team, each.pool, each.gpus) for each in found.shares] == [("red", "l4", 3)]
 
 
-def test_what_was_there_before_the_stack_is_not_billed_to_it() -> None:
+def test_existing_parts_are_not_billed() -> None:
     eks = spending("dev-eks", cluster={"existing": "theirs", "system_pool": {"machine": "m6i.large"}})
     gke = spending("dev-gke", cluster={"existing": "theirs"})
 
     assert items(eks) == items(gke) == {}
     assert (eks.system_nodes, gke.system_nodes) == (None, None)
-    # Karpenter is ours on their cluster, node auto-provisioning is theirs.
+    # On an existing cluster the stack manages Karpenter, but not node auto-provisioning.
     assert eks.other_work is not None
     assert gke.other_work is None
 
 
-def test_an_existing_network_brings_its_own_way_out() -> None:
+def test_an_existing_network_needs_no_nat() -> None:
     vpc = {"existing_vpc": "vpc-0a1b2c3d", "existing_private_subnets": ["subnet-0a1b2c3d", "subnet-0b1b2c3d"]}
     eks = spending("dev-eks", network=vpc)
     gke = spending("dev-gke", network={"existing_network": "theirs", "existing_subnetwork": "theirs-nodes"})
@@ -64,7 +64,7 @@ def test_an_existing_network_brings_its_own_way_out() -> None:
     assert items(gke) == {"cluster": (1, 1)}
 
 
-def test_a_gateway_in_each_zone_and_extended_support_are_billed_where_they_are_asked_for() -> None:
+def test_gateways_in_each_zone_and_extended_support_are_billed_if_requested() -> None:
     found = items(spending("dev-eks", network={"nat": "per-zone"}, cluster={"support": "extended"}))
 
     assert found["nat-gateway"] == found["public-address"] == (2, 2)
@@ -92,7 +92,7 @@ def test_a_gke_node_boots_from_the_disk_of_its_machine(machine: str, ssds: int, 
     assert [charges(each) for each in found.disks] == [disk]
 
 
-def test_what_every_gp3_volume_has_is_not_billed_and_bottlerocket_has_a_second_volume() -> None:
+def test_included_gp3_performance_is_not_billed_and_bottlerocket_has_a_second_volume() -> None:
     made = pool("made", "g6.xlarge", "spot", 2, "training", "interactive", boot_disk_iops=3000, boot_disk_throughput_mib=125)
     plain = spending("dev-eks", pools=[made], teams=[team("red", shares={"made": 1})])
     bottlerocket = spending("dev-eks", pools=[made], teams=[team("red", shares={"made": 1})], cluster={"ami": "bottlerocket@1.65.0"})
@@ -102,7 +102,7 @@ def test_what_every_gp3_volume_has_is_not_billed_and_bottlerocket_has_a_second_v
     assert charges(bottlerocket.system_nodes) == {"gp3-storage": 54}
 
 
-def test_images_are_on_the_volume_where_one_machine_of_a_pool_has_no_nvme() -> None:
+def test_images_are_on_the_volume_if_a_machine_of_the_pool_has_no_nvme() -> None:
     with_nvme = machines_of(Vendor.AWS)["g6.xlarge"]
     without = with_nvme.model_copy(update={"name": "g6.plain", "local_ssd_gb": 0})
 
@@ -110,15 +110,15 @@ def test_images_are_on_the_volume_where_one_machine_of_a_pool_has_no_nvme() -> N
     assert default_volume([with_nvme, without]) == IMAGES_AND_SCRATCH
 
 
-def test_nodes_for_other_work_have_the_volume_that_is_asked_for() -> None:
-    asked = spending("dev-eks", cluster={"other_work": {"boot_disk_gib": 300, "boot_disk_iops": 4000}})
+def test_nodes_for_other_work_have_the_requested_volume() -> None:
+    changed = spending("dev-eks", cluster={"other_work": {"boot_disk_gib": 300, "boot_disk_iops": 4000}})
 
     assert charges(spending("dev-eks").other_work) == {"gp3-storage": 100}
-    assert charges(asked.other_work) == {"gp3-storage": 300, "gp3-iops": 1000}
+    assert charges(changed.other_work) == {"gp3-storage": 300, "gp3-iops": 1000}
 
 
 @pytest.mark.parametrize("environment,wanted,bought", [("dev", None, 0), ("dev", True, 16), ("prod", None, 16), ("prod", False, 0)])
-def test_interface_endpoints_are_paid_for_in_production_alone_unless_asked(environment: str, wanted: object, bought: int) -> None:
+def test_interface_endpoints_default_to_production_only(environment: str, wanted: object, bought: int) -> None:
     network = {"nat": "single", "interface_endpoints": wanted}
     found = spending("dev-eks", environment=environment, network=network)
 
@@ -133,14 +133,14 @@ def test_interface_endpoints_are_paid_for_in_production_alone_unless_asked(envir
         ({"capacity_gib": 2400, "deployment": "SCRATCH_2"}, "lustre-scratch", 2400),
     ],
 )
-def test_a_file_system_of_lustre_is_billed_by_its_size_at_the_price_of_its_throughput(lustre: dict[str, Any], item: str, gib: int) -> None:
+def test_a_lustre_file_system_is_billed_by_size_and_throughput(lustre: dict[str, Any], item: str, gib: int) -> None:
     found = items(spending("dev-eks", storage={"datasets": "lustre", "lustre": lustre}))
 
     assert {key: amount for key, amount in found.items() if key.startswith("lustre")} == {item: (gib, gib)}
     assert not [key for key in items(spending("dev-eks")) if key.startswith("lustre")]
 
 
-def test_provisioned_throughput_is_that_of_the_file_systems_of_efs_alone() -> None:
+def test_provisioned_throughput_is_billed_only_for_efs_file_systems() -> None:
     storage = {"checkpoints": "efs", "datasets": "lustre", "efs": {"provisioned_mibps": 64}}
 
     assert items(spending("dev-eks", storage=storage))["efs-mibps"] == (64, 64)

@@ -1,4 +1,4 @@
-"""The teams' namespaces: their quotas follow from what their queues could ever admit."""
+"""Teams' namespaces: their quotas follow from what their queues could ever admit."""
 
 from __future__ import annotations
 
@@ -8,28 +8,33 @@ HUNDRED = pool("l4", "g6.xlarge", "spot", 100, "training")
 
 
 def max_gpus(*teams: Settings, **more: object) -> int:
-    """The quota of team red, of a hundred GPUs."""
+    """Return the quota of team red, of a hundred GPUs."""
     return team_of(plan_of(local(HUNDRED, teams=list(teams), **more)), "red").max_gpus
 
 
 def hard(**more: object) -> dict[str, str]:
-    """All of the quota of team red, which may hold a hundred GPUs, with `more` in its settings."""
+    """Return the quotas of team red, which may use a hundred GPUs, with `more` in its settings."""
     return team_of(plan_of(local(HUNDRED, teams=[team("red", shares={"l4": 0}, **more)])), "red").hard
 
 
-def test_a_namespace_holds_what_its_settings_say() -> None:
-    said = hard(max_pods=500, max_jobs=20, max_volumes=3, max_storage_gib=100)
+def test_a_namespace_has_the_quotas_of_its_settings() -> None:
+    quotas = hard(max_pods=500, max_jobs=20, max_volumes=3, max_storage_gib=100)
 
-    assert (said["pods"], said["count/jobs.batch"], said["persistentvolumeclaims"], said["requests.storage"]) == ("500", "20", "3", "100Gi")
+    assert (quotas["pods"], quotas["count/jobs.batch"], quotas["persistentvolumeclaims"], quotas["requests.storage"]) == (
+        "500",
+        "20",
+        "3",
+        "100Gi",
+    )
 
 
-def test_there_are_two_pods_for_each_gpu_so_that_each_can_be_replaced() -> None:
+def test_the_default_is_two_pods_per_gpu_so_that_each_can_be_replaced() -> None:
     settings = local(pool("l4", "g6.xlarge", "spot", 150, "training"), teams=[team("red", shares={"l4": 0})])
 
     assert team_of(plan_of(settings), "red").hard["pods"] == "300"
 
 
-def test_there_are_never_fewer_pods_than_gpus_because_a_queue_would_admit_one_for_each() -> None:
+def test_a_quota_never_has_fewer_pods_than_gpus() -> None:
     assert hard(max_pods=7)["pods"] == "100"
 
 
@@ -39,29 +44,29 @@ def test_no_container_has_more_than_the_largest_node() -> None:
     assert team_of(plan_of(settings), "red").container_limits == {"cpu": "192", "memory": "768Gi"}
 
 
-def test_groups_are_told_once_and_in_order() -> None:
+def test_groups_are_unique_and_sorted() -> None:
     plan = plan_of(local(HUNDRED, teams=[team("red", submitters=["ml-red@acme.com", "ci", "ci"], viewers=["finance"])]))
 
     red = team_of(plan, "red")
     assert (red.submitters, red.viewers) == (("ci", "ml-red@acme.com"), ("finance",))
 
 
-def test_a_team_may_borrow_the_whole_flavor_where_nothing_limits_it() -> None:
+def test_a_team_may_borrow_the_whole_flavor_without_a_limit() -> None:
     assert max_gpus(team("red", shares={"l4": 2}), team("blue", shares={"l4": 50})) == 100
 
 
-def test_a_borrowing_limit_comes_on_top_of_what_is_the_teams_own() -> None:
+def test_a_borrowing_limit_is_added_to_the_teams_share() -> None:
     assert max_gpus(team("red", shares={"l4": 2}, borrowing_limits={"l4": 3}), team("blue")) == 2 + 3
 
 
-def test_a_cohorts_limit_comes_on_top_of_all_that_is_inside_of_it() -> None:
+def test_a_cohorts_limit_is_added_to_all_shares_inside_it() -> None:
     cohorts = [{"name": "group", "shares": {"l4": 10}, "borrowing_limits": {"l4": 1}}]
     teams = (team("red", cohort="group", shares={"l4": 2}), team("green", cohort="group", shares={"l4": 5}), team("blue"))
 
     assert max_gpus(*teams, cohorts=cohorts) == (10 + 2 + 5) + 1
 
 
-def test_the_tightest_cohort_on_the_way_to_the_root_counts() -> None:
+def test_the_strictest_cohort_on_the_way_to_the_root_applies() -> None:
     cohorts = [
         {"name": "department", "shares": {"l4": 1}, "borrowing_limits": {"l4": 4}},
         {"name": "group", "parent": "department", "shares": {"l4": 0}, "borrowing_limits": {"l4": 50}},
@@ -71,7 +76,7 @@ def test_the_tightest_cohort_on_the_way_to_the_root_counts() -> None:
     assert max_gpus(*teams, cohorts=cohorts) == (1 + 2 + 3) + 4
 
 
-def test_every_flavor_adds_to_the_quota_and_so_does_what_no_queue_gives_away() -> None:
+def test_every_flavor_and_unqueued_gpus_add_to_the_quota() -> None:
     settings = local(
         pool("l4", "g6.xlarge", "spot", 4, "training"),
         pool("a10g", "g5.xlarge", "spot", 2, "training"),
@@ -85,7 +90,7 @@ def test_every_flavor_adds_to_the_quota_and_so_does_what_no_queue_gives_away() -
     assert (red.unqueued_gpus, red.unqueued_priority_classes, red.monthly_budget_usd) == (3, ("gpu-production",), 7)
 
 
-def test_only_the_classes_without_queue_may_use_the_unqueued_part() -> None:
+def test_only_unqueued_classes_may_use_unqueued_gpus() -> None:
     classes = {"other": own_class("other", queued=False, capacity=["on-demand"])}
     settings = local(HUNDRED, pool("serving", "g6.xlarge", "on-demand", 8, "other"), classes=classes, teams=[team("red")])
 

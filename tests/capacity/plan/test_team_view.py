@@ -1,4 +1,4 @@
-"""What a team's namespace says of the platform renders the team's work as the stack file does, and tells nothing of others."""
+"""The team view in a namespace renders the team's work like the stack file, and contains nothing about other teams."""
 
 from __future__ import annotations
 
@@ -40,20 +40,20 @@ def plan_of(stack: str) -> Plan:
 
 
 def outcome(plan: Plan, kind: str, fields: dict[str, Any]) -> Any:
-    """The objects, or every word of the refusal."""
+    """Return the objects, or the text of the refusal."""
     try:
         return objects_of(plan, kind, fields)
     except WorkloadError as error:
         return str(error)
 
 
-WIDE = pytest.mark.nightly(held_by="test_a_teams_work_is_rendered_or_refused_as_by_the_whole_plan")
+WIDE = pytest.mark.nightly(held_by="test_a_view_renders_and_refuses_work_like_the_whole_plan")
 """The other stacks have more teams and classes of the same kinds."""
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("stack", ["local", "autopilot", *(pytest.param(each, marks=WIDE) for each in NAMES if each != "local")])
-def test_a_teams_work_is_rendered_or_refused_as_by_the_whole_plan(stack: str) -> None:
+def test_a_view_renders_and_refuses_work_like_the_whole_plan(stack: str) -> None:
     plan = plan_of(stack)
     views, rendered = team_views(plan), 0
     for team in plan.teams:
@@ -67,15 +67,15 @@ def test_a_teams_work_is_rendered_or_refused_as_by_the_whole_plan(stack: str) ->
 
 
 @pytest.mark.parametrize("stack", ["prod-gke", "prod-eks"])
-def test_it_tells_nothing_of_other_teams_or_of_money(stack: str) -> None:
+def test_a_view_contains_no_other_teams_and_no_budgets(stack: str) -> None:
     plan = plan_of(stack)
 
     text = team_views(plan)["nlp"]
 
-    assert len(text) < 20_000, "an object of the API server holds 1 MiB"
-    told = json.loads(text)["plan"]
-    assert [each["name"] for each in told["teams"]] == ["nlp"]
-    assert {each["namespace"] for each in (*told["queues"], *told["cpu_work"]["queues"])} == {"nlp"}
+    assert len(text) < 20_000, "an object of the API server may have 1 MiB"
+    view = json.loads(text)["plan"]
+    assert [each["name"] for each in view["teams"]] == ["nlp"]
+    assert {each["namespace"] for each in (*view["queues"], *view["cpu_work"]["queues"])} == {"nlp"}
     others = [each.name for each in plan.teams if each.name != "nlp"]
     assert not [name for name in others if f'"{name}"' in text or f'"{name}-cpu"' in text]
     assert plan.spending.budget_usd is not None
@@ -83,22 +83,22 @@ def test_it_tells_nothing_of_other_teams_or_of_money(stack: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "changed,told",
+    "changed,message",
     [
-        ("", "it is no plan of a team"),
-        ("[]", "it is no plan of a team"),
+        ("", "it is not the plan of a team"),
+        ("[]", "it is not the plan of a team"),
         ('{"form": 2, "plan": {}}', "it has form 2, and this release of flexspot reads form 1"),
         ('{"form": 1}', "plan: is missing"),
         ('{"form": 1, "plan": {"cloud": "moon"}}', "cloud: Input should be 'local', 'gke' or 'eks'"),
     ],
 )
-def test_a_text_that_is_none_is_refused_with_what_is_wrong(changed: str, told: str) -> None:
+def test_a_text_that_is_no_view_is_refused_with_a_reason(changed: str, message: str) -> None:
     with pytest.raises(TeamViewError) as refused:
         read_team_view(changed)
-    assert str(refused.value) == told
+    assert str(refused.value) == message
 
 
-def test_a_later_releases_further_fields_are_passed_over() -> None:
+def test_unknown_fields_of_later_releases_are_ignored() -> None:
     plan = plan_of("local")
     written = json.loads(team_views(plan)[plan.teams[0].name])
     written["plan"]["weather"] = "fair"

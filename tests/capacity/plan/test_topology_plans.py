@@ -1,4 +1,4 @@
-"""Flavors whose pods Kueue places by the network, and what their jobs carry."""
+"""Flavors whose pods Kueue places by the network, and the annotations of their jobs."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ def test_a_pool_with_topology_has_a_flavor_with_the_platforms_topology() -> None
     assert [route_pool.flavor for route_pool in route_of(plan, "training").pools] == [flavor.name]
 
 
-def test_jobs_of_its_class_ask_to_be_close_from_one_host_upwards() -> None:
+def test_jobs_of_its_class_request_close_placement_from_one_host_upwards() -> None:
     assert route_of(plan_of(gke(queued(topology=True))), "training").pod_annotations[ANNOTATION] == "kubernetes.io/hostname"
 
 
-def test_a_reserved_pool_whose_nodes_are_always_there_may_have_it() -> None:
+def test_a_reserved_pool_whose_nodes_always_exist_may_have_a_topology() -> None:
     reserved = pool("h100", "a3-highgpu-8g", "reserved", 4, "training", min_nodes=4, reservation={"name": "bought"}, topology=True)
 
     assert the_flavor(gke(reserved)).topology == "gke-network"
 
 
 @pytest.mark.parametrize("serves,same", [(["training"], True), (["training", "own"], False)])
-def test_another_taint_is_another_flavor_because_kueue_lets_no_toleration_of_one_be_changed(serves: list[str], *, same: bool) -> None:
-    # A second class takes the taint of the first off the pool.
+def test_a_changed_taint_creates_another_flavor(serves: list[str], *, same: bool) -> None:
+    # With a second class the pool loses the taint of the first.
     classes = {"own": own_class("own", capacity=["queued"], checkpoint=True)} if "own" in serves else {}
     before = the_flavor(gke(queued(topology=True)))
     after = the_flavor(gke({**queued(topology=True), "serves": serves}, classes=classes))

@@ -1,4 +1,4 @@
-"""Pools of TPUs on GKE: their labels, taints and quotas are theirs, whole hosts and slices are given away, and the rest is refused."""
+"""Pools of TPUs on GKE: labels, taints and quotas, shares of whole hosts and slices, and refusals."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ CLASSES = {"jax": own_class("jax", checkpoint=True), "answers": own_class("answe
 
 
 def settings(*pools: dict[str, Any], **more: Any) -> dict[str, Any]:
-    """Of the classes of one's own those that a pool serves."""
+    """Return settings with those of CLASSES that a pool serves."""
     served = {name: each for name, each in CLASSES.items() if any(name in pool["serves"] for pool in pools)}
     return gke(*pools, **{"classes": served, **more})
 
 
 def both() -> Plan:
-    """GPUs for training, a slice of four hosts for jax, single hosts for services."""
+    """Return a plan with GPUs for training, a slice of four hosts for jax, and single hosts for services."""
     pools = [
         pool("l4", "g2-standard-4", "spot", 4, "training"),
         pool("slice", "ct5lp-hightpu-4t", "spot", 4, "jax", tpu_topology="4x4", **ONE_ZONE),
@@ -38,7 +38,7 @@ def both() -> Plan:
     return plan_of(settings(*pools, teams=teams))
 
 
-def test_a_pool_of_tpus_is_known_by_chip_and_topology_and_tainted_as_gke_taints_it() -> None:
+def test_a_tpu_pool_has_labels_of_chip_and_topology_and_gkes_taint() -> None:
     found, hosts = pool_of(both(), "slice"), pool_of(both(), "hosts")
 
     assert (found.resource, found.gpus_per_node, found.ceiling.gpus, found.slice_nodes) == (TPU, 4, 16, 4)
@@ -47,11 +47,11 @@ def test_a_pool_of_tpus_is_known_by_chip_and_topology_and_tainted_as_gke_taints_
     assert found.labels["cloud.google.com/gke-tpu-accelerator"] == "tpu-v5-lite-podslice"
     assert found.labels["cloud.google.com/gke-tpu-topology"] == "4x4"
     assert "cloud.google.com/gke-accelerator" not in found.labels
-    # One host's own topology, which GKE writes by itself.
+    # GKE sets the topology of a single host by itself.
     assert (hosts.labels["cloud.google.com/gke-tpu-topology"], hosts.slice_nodes, hosts.whole_hosts) == ("2x4", 0, True)
 
 
-def test_a_flavor_and_the_pods_of_its_class_ask_for_chips() -> None:
+def test_a_flavor_and_the_pods_of_its_class_request_chips() -> None:
     plan = both()
 
     assert {flavor.name: flavor.resource for flavor in plan.flavors} == {"l4": "nvidia.com/gpu", "slice": TPU}
@@ -62,15 +62,15 @@ def test_a_flavor_and_the_pods_of_its_class_ask_for_chips() -> None:
     assert {quota.flavor: quota.nominal.gpus for quota in queue_of(plan, "red").quotas} == {"l4": 1, "slice": 16}
 
 
-def test_a_namespace_has_a_quota_of_chips_and_none_of_gpus_by_it() -> None:
+def test_a_namespace_has_a_separate_quota_of_chips() -> None:
     red, blue = team_of(both(), "red"), team_of(both(), "blue")
 
-    assert (red.hard["requests.nvidia.com/gpu"], red.hard[f"requests.{TPU}"]) == ("4", "24"), "its slice and what runs without a queue"
-    assert (blue.hard["requests.nvidia.com/gpu"], blue.hard[f"requests.{TPU}"]) == ("4", "16"), "what it may borrow"
+    assert (red.hard["requests.nvidia.com/gpu"], red.hard[f"requests.{TPU}"]) == ("4", "24"), "its slice and its unqueued chips"
+    assert (blue.hard["requests.nvidia.com/gpu"], blue.hard[f"requests.{TPU}"]) == ("4", "16"), "chips that it may borrow"
     assert (red.most_unqueued(TPU), red.most_unqueued("nvidia.com/gpu")) == (8, 0)
 
 
-def test_the_project_is_told_the_quota_of_chips_that_it_needs() -> None:
+def test_the_project_needs_a_quota_of_chips() -> None:
     read = parse_settings(settings(pool("hosts", "ct6e-standard-8t", "spot", 2, "jax"), teams=[team("red", shares={"hosts": 8})]), "test")
     assert isinstance(read, GkeSettings)
 
@@ -79,8 +79,8 @@ def test_the_project_is_told_the_quota_of_chips_that_it_needs() -> None:
     assert (quota.accelerator, quota.gpus) == ("tpu-v6e-slice", 16)
 
 
-def told(machine: str, max_nodes: int, capacity: str = "spot", **more: Any) -> set[tuple[str | None, str]]:
-    """The rules and paths of what is refused of a single pool."""
+def refused(machine: str, max_nodes: int, capacity: str = "spot", **more: Any) -> set[tuple[str | None, str]]:
+    """Return rules and paths of the refusals of a single pool."""
     options = {**ONE_ZONE, **more}
     classes = {"jax": own_class("jax", capacity=[capacity], checkpoint=True)}
     problems = refusals(
@@ -112,10 +112,8 @@ def told(machine: str, max_nodes: int, capacity: str = "spot", **more: Any) -> s
         ("ct6e-standard-4t", 1, {"network": "gpudirect"}, "gpudirect-without-cards", "network"),
     ],
 )
-def test_what_gke_would_refuse_of_tpus_is_refused_before_it_is_asked(
-    machine: str, nodes: int, options: dict[str, Any], rule: str, path: str
-) -> None:
-    assert (rule, f"pools.0.{path}") in told(machine, nodes, **options)
+def test_tpu_options_that_gke_refuses_are_refused(machine: str, nodes: int, options: dict[str, Any], rule: str, path: str) -> None:
+    assert (rule, f"pools.0.{path}") in refused(machine, nodes, **options)
 
 
 @pytest.mark.parametrize(
@@ -125,13 +123,13 @@ def test_what_gke_would_refuse_of_tpus_is_refused_before_it_is_asked(
         ("reserved", {"reservation": {"use": "any"}}, "tpu-reservation-without-name"),
     ],
 )
-def test_capacity_that_no_tpu_has_is_refused(capacity: str, options: dict[str, Any], rule: str) -> None:
-    assert rule in {each for each, _ in told("ct6e-standard-4t", 1, capacity, **options)}
+def test_capacity_types_without_tpus_are_refused(capacity: str, options: dict[str, Any], rule: str) -> None:
+    assert rule in {each for each, _ in refused("ct6e-standard-4t", 1, capacity, **options)}
 
 
 @pytest.mark.parametrize("field", ["shares", "borrowing_limits", "lending_limits"])
 @pytest.mark.parametrize("topology,chips,allowed", [("4x4", 8, "0 or 16"), (None, 6, "4 or 8")])
-def test_a_part_of_a_host_or_of_a_slice_is_given_to_nobody(field: str, topology: str | None, chips: int, allowed: str) -> None:
+def test_shares_of_parts_of_a_host_or_slice_are_refused(field: str, topology: str | None, chips: int, allowed: str) -> None:
     tpus = pool("tpus", "ct5lp-hightpu-4t", "spot", 4, "jax", **ONE_ZONE, **({"tpu_topology": topology} if topology else {}))
     owner = team("red", **{"shares": {"tpus": 16}, field: {"tpus": chips}})
 
@@ -142,7 +140,7 @@ def test_a_part_of_a_host_or_of_a_slice_is_given_to_nobody(field: str, topology:
     ]
 
 
-def test_a_slice_serves_no_class_whose_pods_come_one_by_one() -> None:
+def test_a_slice_cannot_serve_an_unqueued_class() -> None:
     tpus = pool("tpus", "ct5lp-hightpu-4t", "spot", 4, "answers", tpu_topology="4x4", **ONE_ZONE)
 
     problems = refusals(settings(tpus, teams=[team("red", unqueued={"tpus": 16})]))
@@ -150,7 +148,7 @@ def test_a_slice_serves_no_class_whose_pods_come_one_by_one() -> None:
     assert {(each.rule, each.path) for each in problems} == {("slice-for-single-pods", "pools.0.serves")}
 
 
-def test_classes_that_move_on_at_a_stock_out_and_autopilot_have_no_tpus() -> None:
+def test_tpus_are_refused_in_compute_classes_and_on_autopilot() -> None:
     climbing = {"jax": own_class("jax", fallback="stock-out", checkpoint=True)}
     tpus = pool("tpus", "ct6e-standard-4t", "spot", 1, "jax", **ONE_ZONE)
     teams = [team("red", shares={"tpus": 4})]

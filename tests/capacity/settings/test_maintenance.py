@@ -1,4 +1,4 @@
-"""When GKE may upgrade: windows that it counts, and exclusions that end."""
+"""Maintenance windows and exclusions of GKE clusters."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ RELEASE = {"name": "release", "starts": "2026-12-20", "ends": "2027-01-04"}
 @pytest.mark.parametrize(
     "written,refused",
     [
-        ({"days": ["sat"]}, "4 hours on sat are 16 hours in 32 days, and GKE wants 48; use 12 hours, or more days"),
+        ({"days": ["sat"]}, "4 hours on sat are 16 hours in 32 days, and GKE requires 48; use 12 hours, or more days"),
         ({"days": ["sat"], "hours": 12}, None),
         ({"days": ["sat", "sun"], "hours": 5}, "use 6 hours"),
         ({"days": ["sat", "sun"], "hours": 6}, None),
@@ -29,7 +29,7 @@ RELEASE = {"name": "release", "starts": "2026-12-20", "ends": "2027-01-04"}
         ({"exclusions": [RELEASE | {"name": f"release-{number}"} for number in range(21)]}, "at most 20"),
     ],
 )
-def test_what_gke_would_refuse_is_refused(written: dict[str, Any], refused: str | None) -> None:
+def test_windows_and_exclusions_that_gke_refuses_are_refused(written: dict[str, Any], refused: str | None) -> None:
     if refused is None:
         Maintenance.model_validate(written)
         return
@@ -40,5 +40,5 @@ def test_what_gke_would_refuse_is_refused(written: dict[str, Any], refused: str 
 @pytest.mark.parametrize(
     "days,hours", [((), 24), (("sat",), 168), (("sat", "sun"), 144), (("mon", "thu"), 96), (("sun", "mon"), 144), (tuple(Weekday), 24)]
 )
-def test_the_longest_time_between_two_windows_goes_over_the_end_of_the_week(days: tuple[str, ...], hours: int) -> None:
+def test_the_longest_time_between_windows_may_span_the_end_of_the_week(days: tuple[str, ...], hours: int) -> None:
     assert Maintenance.model_validate({"days": days, "hours": 12}).hours_between_windows == hours

@@ -1,4 +1,4 @@
-"""Stack files: what is read, where it stands, and how everything wrong is told at once, in the words of a stack file."""
+"""Stack files: reading, line numbers, and problems, which are all reported at once in the words of a stack file."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from flexspot.capacity.settings.stack_file import keys_that_stand_twice, lines_of, parse_settings, reached, read_stack_file, shown
+from flexspot.capacity.settings.stack_file import duplicate_keys, lines_of, parse_settings, read_stack_file, shown, value_at
 from flexspot.capacity.values.errors import SettingsError, nearest
 from flexspot.capacity.values.names import FORMS
 
@@ -27,48 +27,48 @@ def settings(**changes: Any) -> dict[str, Any]:
     } | changes
 
 
-def told(value: object) -> list[str]:
+def problems(value: object) -> list[str]:
     with pytest.raises(SettingsError) as refused:
         parse_settings(value, "Pulumi.test.yaml")
     return [str(problem) for problem in refused.value.problems]
 
 
-def test_nothing_else_is_told_before_the_cloud_is_known() -> None:
-    assert told({"surprise": 1}) == ["cloud: is missing; allowed: local, gke, eks"]
+def test_only_the_cloud_is_reported_while_it_is_unknown() -> None:
+    assert problems({"surprise": 1}) == ["cloud: is missing; allowed: local, gke, eks"]
 
 
 @pytest.mark.parametrize("value,shown", [(["cloud", "local"], "[cloud, local]"), ("local", "'local'"), (1, "1"), (None, "null")])
-def test_settings_are_values_by_name(value: object, shown: str) -> None:
-    assert told(value) == [f"(all) (is {shown}): should be settings by name, such as cloud: local"]
+def test_settings_must_be_a_mapping(value: object, shown: str) -> None:
+    assert problems(value) == [f"(all) (is {shown}): should be settings by name, such as cloud: local"]
 
 
-def test_a_list_whose_items_are_wrong_is_not_also_called_too_short() -> None:
-    assert [problem.partition(" ")[0] for problem in told(settings(pools=["l4-spot"]))] == ["pools.0"]
+def test_a_list_with_invalid_items_is_not_also_reported_as_too_short() -> None:
+    assert [problem.partition(" ")[0] for problem in problems(settings(pools=["l4-spot"]))] == ["pools.0"]
 
 
 @pytest.mark.parametrize(
     "written,problem",
     [
         (date(2026, 1, 1), "(is 2026-01-01): is read as a date; put it in quotes"),
-        (float("nan"), "is not a number that can be meant"),
-        (float("-inf"), "is not a number that can be meant"),
+        (float("nan"), "is not a finite number"),
+        (float("-inf"), "is not a finite number"),
         (2**64, "is larger than any setting can be"),
         (-(2**64), "is larger than any setting can be"),
     ],
 )
-def test_what_yaml_can_say_and_settings_cannot_is_told_with_its_place(written: object, problem: str) -> None:
+def test_values_that_only_yaml_supports_are_reported_with_their_path(written: object, problem: str) -> None:
     for value, path in (
         (settings(owner=written), "owner"),
         (settings(teams=[{"name": "red", "shares": {"a": written}}]), "teams.0.shares.a"),
     ):
-        [refused] = told(value)
+        [refused] = problems(value)
         assert refused.startswith(path)
         assert problem in refused
 
 
 @pytest.mark.parametrize("key", [7, 1.5, date(2026, 1, 1)])
-def test_a_key_that_is_no_text_is_to_be_quoted(key: object) -> None:
-    [problem] = told(settings(teams=[{"name": "red", "shares": {key: 2}}]))
+def test_a_key_that_is_not_text_needs_quotes(key: object) -> None:
+    [problem] = problems(settings(teams=[{"name": "red", "shares": {key: 2}}]))
 
     assert problem.startswith(f"teams.0.shares.{key}: is not a name; put it in quotes")
 
@@ -79,7 +79,7 @@ def test_a_key_that_is_no_text_is_to_be_quoted(key: object) -> None:
         ("config: [", "(whole file): is not YAML"),
         ("a: 1\n---\nb: 2", "(whole file): is not YAML"),
         ("config: {flexspot:platform: !!python/name:os.system {}}", "(whole file): is not YAML"),
-        ("config: 2026-13-45", "(whole file): holds what cannot be read: month must be in 1..12"),
+        ("config: 2026-13-45", "(whole file): contains an unreadable value: month must be in 1..12"),
         ("config: {}", "config.flexspot:platform: is missing"),
         ("config: text", "config.flexspot:platform: is missing"),
         ("- a list", "config.flexspot:platform: is missing"),
@@ -97,7 +97,7 @@ def test_a_file_without_settings_says_where_they_belong(content: str, problem: s
 
 
 @pytest.mark.parametrize("encoding", ["latin-1", "utf-16"])
-def test_a_file_that_is_not_utf_8_is_told_so(encoding: str, tmp_path: Path) -> None:
+def test_a_file_that_is_not_utf_8_is_refused(encoding: str, tmp_path: Path) -> None:
     file = tmp_path / "Pulumi.test.yaml"
     file.write_bytes("config: {flexspot:platform: {cloud: local, owner: 'Zoë'}}".encode(encoding))
 
@@ -108,14 +108,14 @@ def test_a_file_that_is_not_utf_8_is_told_so(encoding: str, tmp_path: Path) -> N
     assert str(problem) == "(whole file): is not text in UTF-8; save it as UTF-8"
 
 
-def test_a_file_in_utf_8_may_say_so_itself(tmp_path: Path) -> None:
+def test_a_file_in_utf_8_may_start_with_a_byte_order_mark(tmp_path: Path) -> None:
     file = tmp_path / "Pulumi.test.yaml"
     file.write_text(LOCAL.read_text(encoding="utf-8"), encoding="utf-8-sig")
 
     assert read_stack_file(file) == read_stack_file(LOCAL)
 
 
-def test_a_setting_that_stands_twice_is_told_before_its_last_value_is_taken(tmp_path: Path) -> None:
+def test_a_duplicate_key_is_reported_before_its_last_value_is_checked(tmp_path: Path) -> None:
     file = tmp_path / "Pulumi.test.yaml"
     file.write_text("config:\n  flexspot:platform:\n    cloud: local\n    owner: ann\n    owner: 7\n")
 
@@ -134,12 +134,12 @@ def test_a_file_without_end_is_refused(endless: str, tmp_path: Path) -> None:
         read_stack_file(file)
 
 
-def test_nothing_close_is_suggested_for_something_far_away() -> None:
+def test_a_distant_value_gets_no_suggestion() -> None:
     assert nearest("zebra", ["local", "gke"]) == "allowed: local, gke"
     assert nearest("x", []) == "allowed: (none)"
 
 
-def test_of_a_long_list_the_eight_that_look_most_alike_are_shown() -> None:
+def test_the_eight_most_similar_values_of_a_long_list_are_shown() -> None:
     sizes = [f"g6.{size}xlarge" for size in (2, 4, 8, 12, 16, 24, 48)]
     others = ["p4d.24xlarge", "p5.48xlarge", "zebra"]
 
@@ -185,7 +185,7 @@ config:
         ("pools.1.name", 16),
     ],
 )
-def test_a_setting_has_the_line_of_its_name_and_an_item_its_own(path: str, line: int) -> None:
+def test_a_setting_has_the_line_of_its_name_and_an_item_its_own_line(path: str, line: int) -> None:
     assert lines_of(STACK)(path) == line
 
 
@@ -198,34 +198,34 @@ def test_a_setting_has_the_line_of_its_name_and_an_item_its_own(path: str, line:
         ("teams.0.shares.l4", "teams"),
     ],
 )
-def test_what_is_not_there_has_the_line_of_what_it_is_missing_from(path: str, around: str) -> None:
+def test_a_missing_setting_has_the_line_of_the_settings_around_it(path: str, around: str) -> None:
     line_of = lines_of(STACK)
 
     assert line_of(path) == line_of(around)
 
 
 @pytest.mark.parametrize("path", ["owner", "budget.monthly_usd", "(all)", ""])
-def test_what_is_missing_from_the_settings_has_the_line_of_their_key(path: str) -> None:
+def test_a_missing_top_level_setting_has_the_line_of_the_settings_key(path: str) -> None:
     assert lines_of(STACK)(path) == 5
 
 
 @pytest.mark.parametrize("text", ["", "- a list", "a text", "config:", "config: text", "config: {}", "config: {aws:region: us-east-1}"])
-def test_a_file_without_settings_has_no_lines_of_them(text: str) -> None:
+def test_a_file_without_settings_has_no_lines(text: str) -> None:
     assert lines_of(text)("cloud") is None
-    assert keys_that_stand_twice(text) == []
+    assert duplicate_keys(text) == []
 
 
-def test_what_is_merged_in_from_elsewhere_has_the_line_of_where_it_is_used() -> None:
+def test_a_merged_key_has_the_line_of_the_merge() -> None:
     text = "config:\n  flexspot:platform:\n    pools:\n      - &first {name: a}\n      - {<<: *first, max_nodes: 2}\n"
 
     assert lines_of(text)("pools.1.name") == 5
 
 
-def test_an_alias_that_holds_itself_ends() -> None:
+def test_an_alias_that_contains_itself_terminates() -> None:
     text = "config:\n  flexspot:platform:\n    cloud: local\n    pools: &endless [*endless]\n"
 
     assert lines_of(text)(f"pools{'.0' * 40}") == 4
-    assert keys_that_stand_twice(text) == []
+    assert duplicate_keys(text) == []
 
 
 @pytest.mark.parametrize(
@@ -236,33 +236,33 @@ def test_an_alias_that_holds_itself_ends() -> None:
         ("teams.0.shares.l4", "teams:\n      - shares:\n          l4: 2\n          t4: 1\n          l4: 3\n"),
     ],
 )
-def test_a_key_that_stands_twice_is_found_however_deep(path: str, text: str) -> None:
-    [problem] = keys_that_stand_twice(f"config:\n  flexspot:platform:\n    {text}")
+def test_a_duplicate_key_is_found_at_any_depth(path: str, text: str) -> None:
+    [problem] = duplicate_keys(f"config:\n  flexspot:platform:\n    {text}")
 
     assert problem.path == path
     assert problem.line is not None
     assert problem.problem == f"stands twice, first on line {problem.line - 2}"
 
 
-def test_the_same_key_in_two_items_or_two_settings_stands_once_in_each() -> None:
+def test_the_same_key_in_two_items_or_two_settings_is_no_duplicate() -> None:
     pools = "pools: [{name: a, max_nodes: 1}, {name: b, max_nodes: 1}]"
 
-    assert keys_that_stand_twice(f"config:\n  flexspot:platform:\n    {pools}\n    cluster: {{name: a}}\n    cohort: a\n") == []
+    assert duplicate_keys(f"config:\n  flexspot:platform:\n    {pools}\n    cluster: {{name: a}}\n    cohort: a\n") == []
 
 
-def test_what_other_programs_write_twice_is_their_own_affair() -> None:
-    assert keys_that_stand_twice("config:\n  aws:region: a\n  aws:region: b\n  flexspot:platform: {cloud: local}\n") == []
+def test_duplicate_keys_of_other_programs_are_ignored() -> None:
+    assert duplicate_keys("config:\n  aws:region: a\n  aws:region: b\n  flexspot:platform: {cloud: local}\n") == []
 
 
 @pytest.mark.parametrize("pattern", FORMS)
-def test_the_examples_of_a_form_have_that_form(pattern: str) -> None:
+def test_the_examples_of_a_form_match_it(pattern: str) -> None:
     words = FORMS[pattern].partition("such as ")[2]
     examples = [each.strip(" '") for each in re.split(r" or |,", words) if each.strip()]
 
     assert [each for each in examples if not re.search(pattern, each)] == []
 
 
-def test_no_form_is_told_as_its_pattern() -> None:
+def test_no_form_is_described_by_a_pattern() -> None:
     assert [words for words in FORMS.values() if re.search(r"[\\^$\[\]{}|]", words)] == []
 
 
@@ -282,11 +282,11 @@ def test_no_form_is_told_as_its_pattern() -> None:
         (date(2026, 1, 1), "2026-01-01"),
     ],
 )
-def test_a_value_is_shown_as_a_stack_file_has_it(written: object, text: str) -> None:
+def test_a_value_is_shown_as_in_a_stack_file(written: object, text: str) -> None:
     assert shown(written) == text
 
 
-def test_settings_by_name_are_shown_by_their_own_name() -> None:
+def test_a_mapping_is_shown_by_its_name() -> None:
     assert shown({"name": "l4-spot", "machine": "g6.xlarge"}) == "'l4-spot'"
     assert shown({"machine": "g6.xlarge"}) == ""
     assert shown({"name": 7}) == ""
@@ -301,7 +301,7 @@ def test_a_long_value_is_cut(written: object) -> None:
     assert text.endswith("...")
 
 
-def test_a_value_that_holds_itself_or_is_none_of_yaml_is_shown_somehow() -> None:
+def test_values_that_contain_themselves_or_are_not_yaml_can_be_shown() -> None:
     endless: list[object] = []
     endless.append(endless)
 
@@ -309,10 +309,10 @@ def test_a_value_that_holds_itself_or_is_none_of_yaml_is_shown_somehow() -> None
     assert shown(object()) == "object"
 
 
-def test_what_stands_at_a_place_is_reached_and_nothing_else() -> None:
+def test_value_at_returns_none_for_a_location_that_does_not_exist() -> None:
     value = {"pools": [{"name": "l4"}], "text": "abc"}
 
-    assert reached(value, ()) is value
-    assert reached(value, ("pools", 0, "name")) == "l4"
+    assert value_at(value, ()) is value
+    assert value_at(value, ("pools", 0, "name")) == "l4"
     for nowhere in (("teams",), ("pools", 1), ("pools", "name"), ("pools", 0, "name", "first"), ("text", "first")):
-        assert reached(value, nowhere) is None
+        assert value_at(value, nowhere) is None

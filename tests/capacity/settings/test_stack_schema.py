@@ -25,7 +25,7 @@ STACKS = Path(__file__).resolve().parents[3] / "stacks"
 
 @pytest.fixture(scope="module")
 def validator() -> Any:
-    """Of type Any because the stubs of jsonschema leave its methods half unknown."""
+    """Return a validator of the schema, as Any because the stubs of jsonschema do not type its methods."""
     schema = stack_file_schema()
     jsonschema.Draft202012Validator.check_schema(schema)
     return jsonschema.Draft202012Validator(schema)
@@ -36,12 +36,12 @@ def content(stack: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("stack", ["local", "dev-gke", "prod-gke", "dev-eks", "prod-eks"])
-def test_every_shipped_stack_fits_it(stack: str, validator: Any) -> None:
+def test_every_shipped_stack_is_valid(stack: str, validator: Any) -> None:
     validator.validate(content(stack))
 
 
 @pytest.mark.parametrize(
-    "stack,where,wrong,told",
+    "stack,where,wrong,message",
     [
         ("dev-gke", ("cloud",), "gcp", "'gcp' is not one of ['local', 'gke', 'eks']"),
         ("dev-gke", ("pools", 0, "machine"), "g2_standard_8", "'g2_standard_8' is not valid under any of the given schemas"),
@@ -54,8 +54,8 @@ def test_every_shipped_stack_fits_it(stack: str, validator: Any) -> None:
         ("prod-eks", ("cluster", "version"), "v1.35", "'v1.35' does not match"),
     ],
 )
-def test_an_editor_is_told_what_the_models_refuse(
-    stack: str, where: tuple[str | int, ...], wrong: object, told: str, validator: Any
+def test_an_editor_rejects_what_the_models_reject(
+    stack: str, where: tuple[str | int, ...], wrong: object, message: str, validator: Any
 ) -> None:
     changed = deepcopy(content(stack))
     at: Any = changed["config"]["flexspot:platform"]
@@ -63,10 +63,10 @@ def test_an_editor_is_told_what_the_models_refuse(
         at = at[step]
     at[where[-1]] = wrong
 
-    assert any(told in error.message for error in validator.iter_errors(changed)), [e.message for e in validator.iter_errors(changed)]
+    assert any(message in error.message for error in validator.iter_errors(changed)), [e.message for e in validator.iter_errors(changed)]
 
 
-def test_an_editor_asks_for_an_image_unless_aws_chooses_it(validator: Any) -> None:
+def test_an_editor_requires_an_image_unless_aws_chooses_it(validator: Any) -> None:
     for mode, ami, taken in (("standard", True, True), ("standard", False, False), ("auto", False, True), (None, False, False)):
         changed = content("dev-eks")
         cluster = changed["config"]["flexspot:platform"]["cluster"]
@@ -100,42 +100,42 @@ UNITS = {
     "_gpus": "GPUs",
     "_iops": "a second",
 }
-"""What the description of a setting says whose name ends in a unit."""
+"""Words that the description of a setting contains if its name ends in a unit."""
 
 
 def settings() -> dict[str, dict[str, Any]]:
-    """Every setting, by its model and name, and what the schema says of it."""
+    """Return the schema of every setting, by model and name."""
     definitions: dict[str, Any] = stack_file_schema()["$defs"]
-    return {f"{model}.{name}": told for model, each in definitions.items() for name, told in each.get("properties", {}).items()}
+    return {f"{model}.{name}": field for model, each in definitions.items() for name, field in each.get("properties", {}).items()}
 
 
 @pytest.mark.slow
 def test_an_editor_can_explain_every_setting() -> None:
     assert len(settings()) > 200
-    assert [name for name, told in settings().items() if not told["description"].endswith(".")] == []
+    assert [name for name, field in settings().items() if not field["description"].endswith(".")] == []
 
 
-def test_a_setting_with_a_unit_says_which() -> None:
+def test_the_description_of_a_setting_with_a_unit_names_it() -> None:
     united = {
-        name: (unit, told["description"])
-        for name, told in settings().items()
+        name: (unit, field["description"])
+        for name, field in settings().items()
         for end, unit in UNITS.items()
-        if name.endswith(end) and "$ref" not in told.get("items", {})
+        if name.endswith(end) and "$ref" not in field.get("items", {})
     }
 
     assert len(united) > 30
-    assert {name: told for name, (unit, told) in united.items() if unit.lower() not in told.lower()} == {}
+    assert {name: field for name, (unit, field) in united.items() if unit.lower() not in field.lower()} == {}
 
 
-def test_a_setting_without_a_default_value_says_what_then_holds() -> None:
-    """But for the fields of classes: what is left out there is as shipped, which the model says of all of them."""
-    optional = {name: told["description"] for name, told in settings().items() if told.get("default", "") is None}
+def test_the_description_of_an_optional_setting_names_its_default() -> None:
+    """Fields of classes are an exception: without a value they are as shipped, as the description of the model says."""
+    optional = {name: field["description"] for name, field in settings().items() if field.get("default", "") is None}
 
-    assert [name for name, told in optional.items() if "efault" not in told and not name.startswith("ClassSettings.")] == []
+    assert [name for name, field in optional.items() if "efault" not in field and not name.startswith("ClassSettings.")] == []
 
 
 def settings_of(schema: dict[str, Any]) -> Iterator[str]:
-    """The names of all settings in a model and in those inside it."""
+    """Yield the names of all settings in a model and in the models inside it."""
     for model in (schema, *schema.get("$defs", {}).values()):
         yield from model.get("properties", {})
 
@@ -152,7 +152,7 @@ def test_the_page_has_a_row_for_every_setting(platform: Platform) -> None:
 
 
 @pytest.mark.slow
-def test_every_link_to_a_part_of_the_page_leads_to_one() -> None:
+def test_every_link_to_a_section_of_the_page_has_a_target() -> None:
     headings = {heading.lower().replace(" ", "-") for heading in re.findall(r"^#+ (.+)$", page(), re.MULTILINE)}
     texts = [path.read_text(encoding="utf-8") for path in PAGE.parent.rglob("*.md")]
     asked = {target for text in (page(),) for target in re.findall(r"\]\(#([\w-]+)\)", text)}

@@ -1,4 +1,4 @@
-"""What a person may get wrong in the settings, and what is said of it: where, what is wrong with it, what is allowed."""
+"""Mistakes in settings, and their messages: path, problem and allowed values."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ ROWS = Path(__file__).parent / "wrong_settings.yaml"
 
 
 class Mistake(Record):
-    """A row of wrong_settings.yaml, which says what its fields are."""
+    """A row of wrong_settings.yaml, whose header explains the fields."""
 
     mistake: str
     cloud: str
     changes: dict[str, Any] = Field(default_factory=dict)
     without: tuple[str, ...] = ()
     path: str
-    told: str
+    problem: str
     allowed: str = ""
     shown: str | None = None
     rule: str | None = None
@@ -43,18 +43,18 @@ OF_THE_VALIDATOR = re.compile(
     r"Input|Extra inputs|Field required|Value error|String|Tuple|Dictionary|JSON|instance of|ctx|regex|pattern"
     r"|\b(tuple|dictionary|dict|array|string|integer|boolean|int|str|bool|float|None|True|False|NoneType)\b"
 )
-"""Words that pydantic and Python say to programmers."""
+"""Words of pydantic and Python, which users should not see."""
 
 each_mistake = pytest.mark.parametrize("wrong", MISTAKES, ids=[f"{each.cloud}: {each.mistake}" for each in MISTAKES])
 
 
-def made(wrong: Mistake) -> dict[str, Any]:
-    """Settings with that mistake."""
+def settings_with(wrong: Mistake) -> dict[str, Any]:
+    """Return settings with that mistake."""
     return changed(wrong.cloud, {**wrong.changes, **dict.fromkeys(wrong.without, LEFT_OUT)})
 
 
 def problems_of(written: object) -> tuple[SettingsProblem, ...]:
-    """Everything that is refused, wherever on the way from plain data to a plan it is found."""
+    """Return all problems, from plain data to a plan."""
     try:
         build_plan(parse_settings(written, "Pulumi.test.yaml"), "Pulumi.test.yaml")
     except SettingsError as error:
@@ -63,30 +63,30 @@ def problems_of(written: object) -> tuple[SettingsProblem, ...]:
 
 
 @pytest.mark.parametrize("cloud", LEAST)
-def test_nothing_is_said_of_settings_with_which_nothing_is_wrong(cloud: str) -> None:
-    # The least of EKS makes its own network, and leaves its API server to whoever is in it: nobody is, yet.
+def test_valid_settings_have_no_problems(cloud: str) -> None:
+    # The minimal settings of EKS create a network, from which alone the API server is reachable, and no runner is in it yet.
     known = {"eks": ["nobody-in-the-network"]}.get(cloud, [])
 
     assert [each.rule for each in build_plan(parse_settings(LEAST[cloud], "Pulumi.test.yaml")).warnings] == known
 
 
 @each_mistake
-def test_a_mistake_is_told_once_with_its_place_and_what_is_allowed(wrong: Mistake) -> None:
-    problems = problems_of(made(wrong))
+def test_a_mistake_is_reported_once_with_its_path_and_the_allowed_values(wrong: Mistake) -> None:
+    problems = problems_of(settings_with(wrong))
 
     assert [each.path for each in problems] == [wrong.path]
     [problem] = problems
-    assert wrong.told in problem.problem
+    assert wrong.problem in problem.problem
     assert wrong.allowed in f"{problem.problem}; {problem.allowed}"
     assert wrong.shown in (None, problem.value)
     assert wrong.rule in (None, problem.rule)
     assert problem.refused
-    assert str(problem).startswith(wrong.path), "a message begins with the place"
+    assert str(problem).startswith(wrong.path), "a message begins with the path"
 
 
 @each_mistake
-def test_no_message_speaks_the_language_of_the_validator(wrong: Mistake) -> None:
-    [problem] = problems_of(made(wrong))
+def test_no_message_contains_words_of_the_validator(wrong: Mistake) -> None:
+    [problem] = problems_of(settings_with(wrong))
 
     assert OF_THE_VALIDATOR.findall(str(problem)) == []
     assert len(str(problem).splitlines()) == 1
@@ -116,7 +116,7 @@ config:
 """
 
 
-def test_everything_that_has_the_wrong_form_is_told_at_once_with_its_line(tmp_path: Path) -> None:
+def test_all_malformed_settings_are_reported_at_once_with_their_lines(tmp_path: Path) -> None:
     file = tmp_path / "Pulumi.test.yaml"
     file.write_text(FILE.format(ami="latest", machine="g6.xlarge", capacity_type="spott", max_nodes="four", share="L4"))
 
@@ -131,7 +131,7 @@ def test_everything_that_has_the_wrong_form_is_told_at_once_with_its_line(tmp_pa
     ]
 
 
-def test_everything_that_does_not_agree_is_told_at_once_with_its_line(tmp_path: Path) -> None:
+def test_all_conflicting_settings_are_reported_at_once_with_their_lines(tmp_path: Path) -> None:
     text = FILE.format(ami="al2023@v20260903", machine="g6.xlarge", capacity_type="on-demand", max_nodes=4, share="t4-spot")
     file = tmp_path / "Pulumi.test.yaml"
     file.write_text(text.replace("us-east-1b", "us-west-2b"))
@@ -150,7 +150,7 @@ def test_everything_that_does_not_agree_is_told_at_once_with_its_line(tmp_path: 
     )
 
 
-def test_a_setting_that_is_missing_has_the_line_of_what_it_is_missing_from(tmp_path: Path) -> None:
+def test_a_missing_setting_of_a_pool_has_the_line_of_the_pool(tmp_path: Path) -> None:
     text = FILE.format(ami="al2023@v20260903", machine="g6.xlarge", capacity_type="reserved", max_nodes=4, share="l4-spot")
     file = tmp_path / "Pulumi.test.yaml"
     file.write_text(text)

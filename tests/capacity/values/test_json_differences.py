@@ -1,4 +1,4 @@
-"""Where two JSON values differ, and how such a place is written."""
+"""Differences of two JSON values, and notation of their paths."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ DIFFERENCES: list[tuple[Any, Any, list[tuple[Path, Any, Any]]]] = [
 
 
 @pytest.mark.parametrize("old,new,found", DIFFERENCES)
-def test_each_place_that_differs_is_told_with_both_values(old: Any, new: Any, found: list[tuple[Path, Any, Any]]) -> None:
+def test_each_different_path_has_both_values(old: Any, new: Any, found: list[tuple[Path, Any, Any]]) -> None:
     assert list(differences(old, new)) == found
 
 
-def test_what_counts_as_the_same_can_be_said() -> None:
+def test_the_comparison_of_values_can_be_replaced() -> None:
     assert list(differences({"a": "x", "b": "y"}, {"a": "X", "b": "z"}, lambda old, new: old.lower() == new.lower())) == [
         (("b",), "y", "z")
     ]
 
 
-def test_a_path_is_written_as_pulumi_does() -> None:
+def test_a_path_has_pulumis_notation() -> None:
     assert written_path(("spec", "containers", 0, "image")) == "spec.containers[0].image"
     assert written_path(("metadata", "labels", "app.kubernetes.io/name")) == 'metadata.labels["app.kubernetes.io/name"]'
     assert written_path(('a"b',)) == '["a\\"b"]'

@@ -1,4 +1,4 @@
-"""What other people named is shown and obeyed by nobody, and what people write in their own languages stays as it is."""
+"""Control characters in names from other sources are escaped. Letters of all languages stay as they are."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from flexspot.capacity.values.shown_text import printable
         ("\udc80", "\\udc80"),
     ],
 )
-def test_a_name_is_one_line_in_which_everything_is_seen(written: str, shown: str) -> None:
+def test_a_name_is_one_line_without_hidden_characters(written: str, shown: str) -> None:
     assert printable(written) == shown
 
 
-def test_a_text_of_several_lines_keeps_them() -> None:
+def test_a_text_of_several_lines_keeps_its_line_ends() -> None:
     assert printable("one\n\ttwo\r\x1b[2J", lines=True) == "one\n\ttwo\\r\\x1b[2J"
 
 
 @pytest.mark.slow
-def test_no_character_that_unicode_calls_a_control_a_format_or_an_end_of_line_gets_through() -> None:
+def test_control_characters_format_characters_and_line_ends_are_escaped() -> None:
     every = [chr(code) for code in range(0x110000)]
     through = [each for each in every if printable(each) == each]
     assert {unicodedata.category(each) for each in through} & {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"} == set()

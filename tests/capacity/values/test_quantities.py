@@ -32,7 +32,7 @@ def test_an_amount_of_memory_has_the_largest_binary_suffix(mib: int, written: st
     assert mib_quantity(mib) == written
 
 
-def test_gibibytes_are_written_alike() -> None:
+def test_gibibytes_have_the_largest_binary_suffix() -> None:
     assert [gib_quantity(each) for each in (0, 500, 2048)] == ["0", "500Gi", "2Ti"]
 
 
@@ -62,27 +62,27 @@ def test_no_suffix_changes_the_amount(number: int) -> None:
         ("1Ei", "1152921504606846976"),
     ],
 )
-def test_a_quantity_means_a_number(written: str | float, number: str) -> None:
+def test_a_quantity_has_a_value(written: str | float, number: str) -> None:
     assert quantity(written) == Decimal(number)
 
 
 @pytest.mark.parametrize("written", ["", "many", "1 Gi", "1mi", "1ki", "1e", "0x10", "1.2.3", "inf", "nan"])
-def test_what_the_api_server_would_refuse_is_no_quantity(written: str) -> None:
+def test_a_quantity_that_the_api_server_refuses_has_no_value(written: str) -> None:
     assert quantity(written) is None
 
 
 @given(st.integers(min_value=0, max_value=10**12))
-def test_a_whole_number_is_itself_however_it_is_written(number: int) -> None:
+def test_a_whole_number_has_the_same_value_in_every_notation(number: int) -> None:
     assert quantity(number) == quantity(str(number)) == quantity(f"{number * 1000}m") == number
 
 
-def test_a_float_becomes_the_number_that_a_person_would_write() -> None:
+def test_a_float_becomes_its_shortest_decimal() -> None:
     assert exact(0.1) == Decimal("0.1")
     assert exact(0.1) + exact(0.2) == Decimal("0.3"), "in floats it is 0.30000000000000004"
 
 
 @pytest.mark.parametrize("number", [float("inf"), float("nan")])
-def test_what_is_not_finite_is_no_amount(number: float) -> None:
+def test_infinite_numbers_and_nan_are_refused(number: float) -> None:
     with pytest.raises(ValueError, match="cannot become an amount of money"):
         exact(number)
 
@@ -99,9 +99,9 @@ def test_half_a_cent_is_rounded_up_as_on_invoices(usd: str, rounded: str) -> Non
     assert cents(Decimal(usd)) == Decimal(rounded)
 
 
-def test_whole_dollars_are_rounded_likewise() -> None:
+def test_half_a_dollar_is_rounded_up() -> None:
     assert whole(Decimal("287065.50")) == Decimal(287066)
 
 
-def test_what_costs_more_saves_less_than_nothing() -> None:
+def test_a_higher_cost_is_a_negative_saving() -> None:
     assert saved_percent(Decimal(15), Decimal(10)) == Decimal(-50)

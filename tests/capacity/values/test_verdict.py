@@ -1,4 +1,4 @@
-"""How an object is named, and what the words of a verdict are."""
+"""Identifiers and descriptions of objects."""
 
 from __future__ import annotations
 
@@ -14,6 +14,6 @@ from flexspot.capacity.values.verdict import ObjectIdentity
         (ObjectIdentity("karpenter.sh/v1", "NodePool", "gpu"), "karpenter.sh/v1/NodePool/gpu", "NodePool gpu"),
     ],
 )
-def test_an_object_is_named_for_machines_and_for_sentences(identity: ObjectIdentity, written: str, described: str) -> None:
+def test_an_object_has_an_identifier_and_a_description(identity: ObjectIdentity, written: str, described: str) -> None:
     assert str(identity) == written
     assert identity.described == described

@@ -44,7 +44,7 @@ def system_pool(**changes: Any) -> dict[str, Any]:
         ({"access": "dns_iam", "runner_cidrs": ["10.8.0.0/16"]}, "only allowed if the API server has an address; leave it out"),
         ({"max_pods_per_node": 257}, "max_pods_per_node (is 257): should be at most 256"),
         ({"maintenance": {"start_utc": "3 am", "hours": 4}}, "maintenance.start_utc (is '3 am'): does not have the form"),
-        ({"maintenance": {"days": ["sat"]}}, "4 hours on sat are 16 hours in 32 days, and GKE wants 48; use 12 hours"),
+        ({"maintenance": {"days": ["sat"]}}, "4 hours on sat are 16 hours in 32 days, and GKE requires 48; use 12 hours"),
         ({"maintenance": {"days": ["saturday"]}}, "maintenance.days.0 (is 'saturday'): is not one of the allowed values; allowed: mon"),
         ({"maintenance": {"start_utc": "03:00", "hours": 3}}, "maintenance.hours (is 3)"),
         ({"system_pool": None}, "system_pool is None with mode standard; controllers need nodes without GPUs"),

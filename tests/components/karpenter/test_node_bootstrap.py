@@ -78,7 +78,7 @@ def test_user_data_in_the_images_form_is_accepted(ami: str, user_data: str) -> N
         ({"kubelet": {"kube_reserved": {"gpu": "1"}}}, "kube_reserved.gpu"),
         ({"kubelet": {"kube_reserved": {"cpu": "-1"}}}, "kube_reserved.cpu"),
         ({"kubelet": {"eviction_hard": {"memory.free": "5%"}}}, "eviction_hard"),
-        ({"kubelet": {"eviction_soft": {"memory.available": "5%"}}}, "eviction_soft and eviction_soft_grace_period name other signals"),
+        ({"kubelet": {"eviction_soft": {"memory.available": "5%"}}}, "eviction_soft and eviction_soft_grace_period name different signals"),
         ({"kubelet": {"image_gc_high_threshold_percent": 70, "image_gc_low_threshold_percent": 70}}, "image_gc_high_threshold_percent is"),
         ({"ami": BOTTLEROCKET, "kubelet": {"pods_per_core": 10}}, "Bottlerocket has no such setting"),
         ({"reservation_ids": ["cr-0a1b2c3d4e5f60718"], "reservation_owner": "444455556666"}, "only with tags"),

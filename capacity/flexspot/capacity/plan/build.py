@@ -123,7 +123,7 @@ def _can_fill_in(settings: PlatformSettings) -> bool:
     return version is not None and tuple(map(int, version.split(".")[:2])) >= MUTATING_POLICIES_SINCE
 
 
-IN_LINE = PodsReady(timeout_seconds=6 * 3600, recovery_seconds=ONE_BOOT.recovery_seconds, requeues=3)
+FLEX_START_TIMES = PodsReady(timeout_seconds=6 * 3600, recovery_seconds=ONE_BOOT.recovery_seconds, requeues=3)
 """Times for flex-start, where a pod usually waits for hours in the DWS queue. Removing the pod gives up its place.
 
 With fewer requeues, work that can never start still ends within about a day. An image that cannot be pulled, for example, occupies its node
@@ -137,7 +137,7 @@ def pods_ready(resolved: ResolvedSettings) -> PodsReady:
     Queued capacity is not slow here: Kueue admits such a job when its nodes exist, and the time starts then.
     """
     types = {pool.settings.capacity_type for pool in resolved.queued_pools.values()}
-    return IN_LINE if CapacityType.FLEX_START in types else ONE_BOOT
+    return FLEX_START_TIMES if CapacityType.FLEX_START in types else ONE_BOOT
 
 
 @dataclass(frozen=True)

@@ -148,7 +148,7 @@ def _versions(settings: EksSettings, plan: Plan, images: ImageBook) -> Iterator[
         yield KubernetesNeed(f"Karpenter {version}", known.least, known.most, "name another in controllers.karpenter.version")
     if version := charts.get(Chart.KUEUE):
         least = table.kueue.kubernetes_at_least.version
-        yield KubernetesNeed(f"Kueue {version}", least, None, "say queueing.existing_kueue: true where there is an older one")
+        yield KubernetesNeed(f"Kueue {version}", least, None, "set queueing.existing_kueue: true if the cluster has an older one")
 
 
 _OTHER_WORK = "m7i.large"
@@ -198,21 +198,21 @@ def deployer_services(settings: EksSettings) -> list[ServiceNeed]:
     ours, karpenter = cluster.existing is None, cluster.mode is EksMode.STANDARD and cluster.existing_karpenter is None
     queues = any(team.work_queue for team in settings.teams)
     needs = [
-        ServiceNeed("ec2", "the network, launch templates, placement groups; what a cluster that is there already stands in"),
-        ServiceNeed("eks", "the cluster or what is read of it, system nodes, add-ons, access entries, Pod Identity"),
-        ServiceNeed("iam", "roles and policies, iam:PassRole for them, iam:CreateServiceLinkedRole for the services that make their own"),
+        ServiceNeed("ec2", "the network, launch templates, placement groups; the network of an existing cluster"),
+        ServiceNeed("eks", "the cluster (created or read), system nodes, add-ons, access entries, Pod Identity"),
+        ServiceNeed("iam", "roles and policies, iam:PassRole for them, iam:CreateServiceLinkedRole for the services that create their own"),
         ServiceNeed("s3", "buckets of checkpoints and datasets"),
     ]
     if ours:
         needs += [ServiceNeed("kms", "the key of the cluster's secrets"), ServiceNeed("logs", "the control plane's logs")]
     if karpenter:
-        needs += [ServiceNeed("events", "rules by which Karpenter hears of interruptions")]
+        needs += [ServiceNeed("events", "rules that send interruptions to Karpenter's queue")]
     if karpenter or queues:
         needs += [ServiceNeed("sqs", "Karpenter's queue of interruptions; teams' work queues")]
     if storage.has_efs:
-        needs += [ServiceNeed("elasticfilesystem", "file systems of EFS")]
+        needs += [ServiceNeed("elasticfilesystem", "EFS file systems")]
     if storage.has_lustre:
-        needs += [ServiceNeed("fsx", "the file system of Lustre")]
+        needs += [ServiceNeed("fsx", "the Lustre file system")]
     return needs
 
 

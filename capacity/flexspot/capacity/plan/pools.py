@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from flexspot.capacity.settings.platform import PlatformSettings
 
 
-def asked_for(resolved: ResolvedSettings, pool: ResolvedPool) -> dict[str, str]:
+def requested_labels(resolved: ResolvedSettings, pool: ResolvedPool) -> dict[str, str]:
     """Return the labels by which a pod requests a node of `pool` from Autopilot. No label names the pool itself.
 
     They are the GPU and its number per node, the labels of the capacity type (flexspot/capacity/catalog/capacity_types/gke.yaml), and those
@@ -54,7 +54,7 @@ def asked_for(resolved: ResolvedSettings, pool: ResolvedPool) -> dict[str, str]:
     labels = {**pool.device_labels, GKE_ACCELERATOR_COUNT_LABEL: str(pool.gpus_per_node)}
     labels |= facts.selector if facts else {}
     if isinstance(settings, GkePool):
-        labels |= _reserved(settings) | _divided(settings)
+        labels |= _reservation_labels(settings) | _sharing_labels(settings)
         if settings.gpu_driver is GpuDriver.LATEST:
             labels[GKE_GPU_DRIVER_LABEL] = settings.gpu_driver.value
     if len(settings.zones) == 1:
@@ -62,7 +62,7 @@ def asked_for(resolved: ResolvedSettings, pool: ResolvedPool) -> dict[str, str]:
     return labels
 
 
-def _reserved(settings: GkePool) -> dict[str, str]:
+def _reservation_labels(settings: GkePool) -> dict[str, str]:
     reservation = settings.reservation
     if reservation is None or reservation.name is None:
         return {}
@@ -70,7 +70,7 @@ def _reserved(settings: GkePool) -> dict[str, str]:
     return {GKE_RESERVATION_NAME_LABEL: reservation.name, **project}
 
 
-def _divided(settings: GkePool) -> dict[str, str]:
+def _sharing_labels(settings: GkePool) -> dict[str, str]:
     labels = {} if settings.mig_partition is None else {GKE_GPU_PARTITION_LABEL: settings.mig_partition}
     if settings.gpu_sharing is not None:
         labels[GKE_GPU_SHARING_LABEL] = settings.gpu_sharing.strategy.value
@@ -113,7 +113,7 @@ def compute_class_of(resolved: ResolvedSettings, pool: ResolvedPool) -> str | No
 
 def _pool(resolved: ResolvedSettings, pool: ResolvedPool) -> PoolPlan:
     words, settings = resolved.words, pool.settings
-    labels = asked_for(resolved, pool) if resolved.autopilot else _known_labels(resolved, pool)
+    labels = requested_labels(resolved, pool) if resolved.autopilot else _known_labels(resolved, pool)
     if compute_class := compute_class_of(resolved, pool):
         labels[COMPUTE_CLASS_LABEL] = compute_class
     ordered = any(each.fallback is Fallback.STOCK_OUT for each in pool.classes)
@@ -137,7 +137,7 @@ def _pool(resolved: ResolvedSettings, pool: ResolvedPool) -> PoolPlan:
         ceiling=pool.ceiling,
         zones=tuple(sorted(settings.zones or _zones_with_the_machine(resolved, pool))),
         labels=dict(sorted(labels.items())),
-        owner_labels={**owner_labels(resolved.settings), **_its_team(resolved, pool)},
+        owner_labels={**owner_labels(resolved.settings), **_only_team(resolved, pool)},
         pool_label=None if resolved.autopilot else (words.pool_label, pool.name),
         taints=_taints(resolved, pool, compute_class),
         serves=tuple(sorted(set(settings.serves))),
@@ -171,7 +171,7 @@ def owner_labels(settings: PlatformSettings) -> dict[str, str]:
     return {f"{OWN_LABELS}{key}": value for key, value in settings.ownership.items()}
 
 
-def _its_team(resolved: ResolvedSettings, pool: ResolvedPool) -> dict[str, str]:
+def _only_team(resolved: ResolvedSettings, pool: ResolvedPool) -> dict[str, str]:
     """Return the label of the only team that can use a pool, or no label. Teams may borrow what belongs to their department."""
     settings = resolved.settings
     teams = [team.name for team in settings.teams if pool.name in team.shares or pool.name in team.unqueued]

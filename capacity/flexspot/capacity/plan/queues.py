@@ -78,26 +78,26 @@ def flavor_plans(resolved: ResolvedSettings, pools: tuple[PoolPlan, ...]) -> tup
 
 def flavor_name(resolved: ResolvedSettings, pool: PoolPlan) -> str:
     """Return the flavor of a queued pool: the pool's own, or that of all pools among which the autoscaler chooses at a stock-out."""
-    if not climbs(resolved, pool):
+    if not autoscaler_moves_on(resolved, pool):
         return fixed_flavor_name(pool, topology_name(resolved)) if has_topology(resolved, pool) else pool.name
     if compute_class := pool.labels.get(COMPUTE_CLASS_LABEL):
         return f"any-{compute_class}"
     return f"any-{pool.gpu_model}"
 
 
-def comes_by_request(resolved: ResolvedSettings, pool: PoolPlan) -> bool:
+def provisioned_on_request(resolved: ResolvedSettings, pool: PoolPlan) -> bool:
     """Return whether the nodes of a pool come only through a ProvisioningRequest. Only GKE has such pools."""
     return resolved.facts[pool.capacity_type].run_time_set_by is RunTimeSetting.PROVISIONING_REQUEST
 
 
-def climbs(resolved: ResolvedSettings, pool: PoolPlan) -> bool:
+def autoscaler_moves_on(resolved: ResolvedSettings, pool: PoolPlan) -> bool:
     """Return whether the autoscaler, and not a queue, moves the pool's queued classes on to the next pool."""
     return any(resolved.classes[name].queued and resolved.classes[name].fallback is Fallback.STOCK_OUT for name in pool.serves)
 
 
 def _flavor(resolved: ResolvedSettings, name: str, pools: tuple[PoolPlan, ...]) -> FlavorPlan:
     first = pools[0]
-    if not climbs(resolved, first):
+    if not autoscaler_moves_on(resolved, first):
         labels = first.selector
     elif compute_class := first.labels.get(COMPUTE_CLASS_LABEL):
         # GKE rejects pods that combine a compute class with other GKE selectors.
@@ -116,7 +116,7 @@ def _flavor(resolved: ResolvedSettings, name: str, pools: tuple[PoolPlan, ...]) 
         node_taints=closed,
         tolerated=tuple(taint for taint in taints if taint not in closed),
         ceiling=with_gpus(_nodes(resolved, names), sum(resolved.queue_gpus(resolved.pools[each]) for each in names)),
-        provisioned=comes_by_request(resolved, first),
+        provisioned=provisioned_on_request(resolved, first),
         topology=topology_name(resolved) if has_topology(resolved, first) else None,
         resource=first.resource,
     )
@@ -266,7 +266,7 @@ def _route(
         RoutePool(pool.name, pool.capacity_type, flavor_name(resolved, pool) if workload_class.queued else None) for pool in own
     )
     run_seconds = min(limits, default=None)
-    on_request = any(comes_by_request(resolved, pool) for pool in own)
+    on_request = any(provisioned_on_request(resolved, pool) for pool in own)
     # Either all jobs of a class request a topology or none does (a check ensures it): a flavor with a topology takes no other jobs.
     close = any(route_pool.flavor in placed for route_pool in route_pools)
     selector = {COMPUTE_CLASS_LABEL: name} if by_compute_class else shared_labels(pool.labels for pool in own) if resolved.autopilot else {}

@@ -72,12 +72,12 @@ def with_described(
     problems = [
         problem
         for number, each in enumerate(written)
-        for problem in _problems(number, each, beside=written, cloud=cloud, described=described, known=known, unserved=unserved)
+        for problem in _problems(number, each, descriptions=written, cloud=cloud, described=described, known=known, unserved=unserved)
     ]
-    return known | {name: _told_further(known.get(name), each) for name, each in described.items()}, problems
+    return known | {name: _merged(known.get(name), each) for name, each in described.items()}, problems
 
 
-def _told_further(catalogued: Machine | None, own: Machine) -> Machine:
+def _merged(catalogued: Machine | None, own: Machine) -> Machine:
     """Return the description, or the catalog's machine with the zones of both."""
     if catalogued is None:
         return own
@@ -130,21 +130,21 @@ def _problems(  # noqa: PLR0913 -- one description, and all that it may contradi
     number: int,
     written: DescribedMachine,
     *,
-    beside: tuple[DescribedMachine, ...],
+    descriptions: tuple[DescribedMachine, ...],
     cloud: Vendor,
     described: dict[str, Machine],
     known: dict[str, Machine],
     unserved: dict[str, UnservedFamilies],
 ) -> Iterator[SettingsProblem]:
     path, name = f"machines.{number}", written.name
-    if name in {each.name for each in beside[:number]}:
-        yield SettingsProblem(f"{path}.name", repr(name), "stands twice", "names are unique", "duplicate-name")
+    if name in {each.name for each in descriptions[:number]}:
+        yield SettingsProblem(f"{path}.name", repr(name), "is described twice", "leave one of them out", "duplicate-name")
         return
     if family := unserved_family(unserved, name):
         yield SettingsProblem(f"{path}.name", repr(name), family.problem, family.instead, "machine-not-served")
         return
     if cloud is Vendor.GCP and of_gce_machine(name) is TPU:
-        problem = "has TPU chips, and a description is of whole GPUs of NVIDIA's"
+        problem = "has TPU chips, and a description is of whole NVIDIA GPUs"
         remedy = "leave the description out, and use a TPU machine of the catalog: ct5lp-hightpu, ct5p-hightpu-4t, ct6e-standard"
         yield SettingsProblem(f"{path}.name", repr(name), problem, remedy, "machine-not-served")
         return
@@ -160,16 +160,16 @@ def _problems(  # noqa: PLR0913 -- one description, and all that it may contradi
         problem = f"{name} has {right} in the catalog ({catalogued.source})"
         yield SettingsProblem(f"{path}.{field}", value, problem, remedy, "machine-contradicts-catalog")
     if not differing and not written.zones and written.price is None:
-        problem = "says what the catalog knows already"
+        problem = "repeats what the catalog has"
         yield SettingsProblem(path, repr(name), problem, "leave it out", "machine-in-catalog", refused=False)
 
 
 def _differences(cloud: Vendor, own: Machine, catalogued: Machine) -> Iterator[tuple[str, str, str]]:
     """Yield each setting that differs, its value, and the value in the catalog."""
     for field in _COMPARED[cloud]:
-        said, right = getattr(own, field), getattr(catalogued, field)
-        if said != right:
-            yield _SETTINGS.get(field, field), str(said), str(right)
+        described, right = getattr(own, field), getattr(catalogued, field)
+        if described != right:
+            yield _SETTINGS.get(field, field), str(described), str(right)
     if own.max_pods and catalogued.max_pods and own.max_pods != catalogued.max_pods:
         yield "max_pods", str(own.max_pods), str(catalogued.max_pods)
     if own.gpu != catalogued.gpu:
@@ -355,7 +355,7 @@ def _class_problems(name: str, error: ValidationError) -> Iterator[SettingsProbl
     errors = error.errors()
     if lacking := sorted(str(each["loc"][0]) for each in errors if each["type"] == "missing"):
         shipped = nearest(name, sorted(shipped_classes())).replace("allowed:", "shipped classes:")
-        allowed = f"a class of one's own says all of them; {shipped}"
+        allowed = f"a new class must set all of them; {shipped}"
         yield SettingsProblem(f"classes.{name}", "", f"lacks {', '.join(lacking)}", allowed, "incomplete-class")
     for each in errors:
         if each["type"] != "missing":
@@ -443,7 +443,7 @@ def _same_gpus(path: str, machines: tuple[Machine, ...], gpu: Gpu, gpus_per_node
         if other is None or other.name != gpu.name or other.memory_mib != gpu.memory_mib or gpus_per_node not in other.counts:
             has = f"{other.counts[0]} x {other.model}" if other else "no GPU"
             problem = f"has {has}, but {machines[0].name} has {gpus_per_node} x {gpu.model}"
-            remedy = "the machines of a pool have the same GPUs; make it a pool of its own"
+            remedy = "the machines of a pool have the same GPUs; put it in a separate pool"
             yield SettingsProblem(f"{path}.alternatives.{number}", repr(machine.name), problem, remedy, "mixed-gpus-in-pool")
 
 

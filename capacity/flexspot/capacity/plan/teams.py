@@ -241,7 +241,7 @@ def read_team_view(text: str) -> Plan:
         written = json.loads(text)
         form = written["form"]
     except (ValueError, KeyError, TypeError) as error:
-        raise TeamViewError("it is no plan of a team") from error
+        raise TeamViewError("it is not the plan of a team") from error
     if form != _FORM:
         raise TeamViewError(f"it has form {form}, and this release of flexspot reads form {_FORM}")
     try:

@@ -1,1 +1,1 @@
-"""What a person writes in a stack file. Strict: an unknown or misspelt setting is an error."""
+"""Settings of a stack file. Models are strict: an unknown or misspelt setting is an error."""

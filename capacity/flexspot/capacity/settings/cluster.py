@@ -1,4 +1,4 @@
-"""The cluster itself: its version, its system nodes, how it is protected."""
+"""Settings of the cluster: version, system nodes, node boot settings, protection and existing parts."""
 
 from __future__ import annotations
 
@@ -92,12 +92,12 @@ class Kubelet(DescribedRecord):
     """Disk usage in percent at which it stops deleting them. Default: the kubelet's, 80."""
 
     cpu_cfs_quota: bool | None = None
-    """Whether the kubelet enforces containers' CPU limits. Default: it does."""
+    """Enforcement of containers' CPU limits by the kubelet. Default: the kubelet's, true."""
 
     @model_validator(mode="after")
-    def _pairs(self) -> Self:
+    def _eviction_and_thresholds_agree(self) -> Self:
         if set(self.eviction_soft) != set(self.eviction_soft_grace_period):
-            raise ValueError("eviction_soft and eviction_soft_grace_period name other signals; give each signal both")
+            raise ValueError("eviction_soft and eviction_soft_grace_period name different signals; set both for each signal")
         high, low = self.image_gc_high_threshold_percent, self.image_gc_low_threshold_percent
         if high is not None and low is not None and high <= low:
             raise ValueError("image_gc_high_threshold_percent is not above image_gc_low_threshold_percent")
@@ -111,10 +111,10 @@ spec:
   featureGates:
     FastImagePull: true
 """
-"""nodeadm's switch for the SOCI snapshotter's parallel pull (awslabs/amazon-eks-ami, nodeadm/doc/examples: experimental)."""
+"""NodeConfig that turns on the SOCI snapshotter's parallel pull (awslabs/amazon-eks-ami, nodeadm/doc/examples: experimental)."""
 
 MOST_USER_DATA = 12_000
-"""Characters. EC2 takes 16 KiB, in which Karpenter's own part has the cluster's certificate."""
+"""Maximum length of user data, in characters. EC2 accepts 16 KiB, which Karpenter's own part with the cluster's certificate shares."""
 
 
 class EksNodes(DescribedRecord):
@@ -128,26 +128,26 @@ class EksNodes(DescribedRecord):
     of both. On Bottlerocket: TOML. Anyone who may describe instances can read it, so put no secrets in it. Default: none."""
 
     fast_image_pull: bool = False
-    """Whether the SOCI snapshotter pulls and unpacks images in parallel. Only on AL2023, where it is experimental; it needs fast disks.
+    """Pull and unpack images in parallel with the SOCI snapshotter. Only on AL2023, where it is experimental; it needs fast disks.
     Cannot be combined with `user_data`: put `featureGates: {FastImagePull: true}` in its NodeConfig instead."""
 
     @model_validator(mode="after")
-    def _one_user_data(self) -> Self:
+    def _fast_pull_has_no_user_data(self) -> Self:
         if self.fast_image_pull and self.user_data is not None:
             raise ValueError("fast_image_pull does not go with user_data; write featureGates: {FastImagePull: true} into its NodeConfig")
         return self
 
     @property
     def boot_data(self) -> str | None:
-        """The user data that nodes get."""
+        """User data of the nodes."""
         return FAST_IMAGE_PULL if self.fast_image_pull else self.user_data
 
 
 def user_data_problem(ami: str, user_data: str) -> str | None:
-    """What is wrong with user data for the family of an image's alias; None: nothing that can be seen.
+    """Return the problem of user data for the image family of an alias, or None if none is found.
 
-    Karpenter takes it apart in the same way (pkg/providers/amifamily/bootstrap, nodeadm.go and bottlerocket.go): what is no MIME archive
-    and no map of YAML it hands over as a script, and cloud-init runs none without #!.
+    Karpenter parses user data in the same way (pkg/providers/amifamily/bootstrap, nodeadm.go and bottlerocket.go). It passes text that is
+    neither a MIME archive nor a YAML mapping on as a script, and cloud-init runs no script without #!.
     """
     if ami.startswith("bottlerocket@"):
         try:
@@ -181,7 +181,7 @@ class SystemPool(DescribedRecord):
     """Maximum number of nodes."""
 
     @model_validator(mode="after")
-    def _room_between(self) -> Self:
+    def _minimum_is_not_above_maximum(self) -> Self:
         if self.min_nodes > self.max_nodes:
             raise ValueError("min_nodes is above max_nodes")
         return self
@@ -191,8 +191,7 @@ class GkeSystemPool(SystemPool):
     """The nodes for the controllers on GKE."""
 
     confidential_nodes: Confidential | None = None
-    """How these nodes encrypt their memory: `sev`, `sev_snp` or `tdx`, on machines that support it. Default: no encryption by the
-    processor."""
+    """Memory encryption of these nodes: `sev`, `sev_snp` or `tdx`, on machines that support it. Default: no encryption by the processor."""
 
 
 class OtherWork(DescribedRecord):
@@ -214,9 +213,9 @@ class EksOtherWork(EksNodeDisk, OtherWork):
 
 
 class GkeMode(StrEnum):
-    """With STANDARD the platform creates node pools. With AUTOPILOT GKE manages all nodes, and a pool is a node shape that pods may
-    request.
+    """Mode of a GKE cluster.
 
+    With STANDARD the platform creates node pools. With AUTOPILOT GKE manages all nodes, and a pool is a node shape that pods may request.
     On AUTOPILOT only Kueue, ResourceQuota and project quota cap spend.
     """
 
@@ -225,8 +224,10 @@ class GkeMode(StrEnum):
 
 
 class TeamIdentity(StrEnum):
-    """The identity of a team's pods in Google Cloud. With SERVICE_ACCOUNT each team has an IAM service account that its pods impersonate.
-    With DIRECT roles are granted to the Kubernetes service account itself, by its principal:// identifier.
+    """The identity of a team's pods in Google Cloud.
+
+    With SERVICE_ACCOUNT each team has an IAM service account that its pods impersonate. With DIRECT roles are granted to the Kubernetes
+    service account itself, by its principal:// identifier.
     """
 
     SERVICE_ACCOUNT = "service_account"
@@ -234,7 +235,7 @@ class TeamIdentity(StrEnum):
 
 
 class ReleaseChannel(StrEnum):
-    """GKE's release channels, with GKE's own meaning."""
+    """Release channels of GKE."""
 
     RAPID = "rapid"
     REGULAR = "regular"
@@ -275,9 +276,9 @@ class GkeClusterSettings(DescribedRecord):
     """Limits for work without GPUs."""
 
     gpu_auto_provisioning: bool = True
-    """Whether GKE may also provision nodes with the pools' GPU types by itself, up to the combined ceilings of the pools, for pods that
-    request GPUs but select no pool, at on-demand prices. If false, GPUs come only from pools. A cluster created with GPU limits probably
-    keeps them."""
+    """Let GKE also provision nodes with the pools' GPU types by itself, up to the combined ceilings of the pools, for pods that request
+    GPUs but select no pool, at on-demand prices. If false, GPUs come only from pools. A cluster created with GPU limits probably keeps
+    them."""
 
     former_accelerators: tuple[str, ...] = ()
     """GPUs by GKE's name, such as nvidia-l4, whose last pool was removed from the file. GKE reportedly keeps a node auto-provisioning
@@ -305,22 +306,23 @@ class GkeClusterSettings(DescribedRecord):
 
 
 class Support(StrEnum):
-    """How long AWS supports the cluster's version. EXTENDED costs six times as much per hour once STANDARD has ended."""
+    """AWS support of the cluster's version. EXTENDED costs six times as much per hour once STANDARD has ended."""
 
     STANDARD = "standard"
     EXTENDED = "extended"
 
 
 LogDays = Literal[1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653]
-"""The periods for which CloudWatch keeps logs. https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_PutRetentionPolicy.html"""
+"""Retention periods of CloudWatch Logs, in days.
+https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_PutRetentionPolicy.html"""
 
 
 class EksAddons(DescribedRecord):
     """Optional add-ons of a cluster that the stack creates."""
 
     metrics_server: bool = True
-    """Whether to install metrics-server, which reports pods' resource usage to autoscalers and `kubectl top`. Set to false if something
-    else provides these metrics."""
+    """Install metrics-server, which reports pods' resource usage to autoscalers and `kubectl top`. Set to false if something else
+    provides these metrics."""
 
 
 class ExistingKarpenterSettings(DescribedRecord):
@@ -335,10 +337,10 @@ class ExistingKarpenterSettings(DescribedRecord):
 
 
 class EksMode(StrEnum):
-    """With STANDARD the platform installs Karpenter, system nodes and add-ons. With AUTO, EKS Auto Mode, AWS runs all of these for a fee
-    per node.
+    """Mode of an EKS cluster.
 
-    With AUTO pools are still NodePools with their ceilings; AWS chooses the node image and ends every node after at most 21 days.
+    With STANDARD the platform installs Karpenter, system nodes and add-ons. With AUTO, EKS Auto Mode, AWS runs all of these for a fee per
+    node. With AUTO pools are still NodePools with their ceilings; AWS chooses the node image and ends every node after at most 21 days.
     """
 
     STANDARD = "standard"
@@ -348,7 +350,7 @@ class EksMode(StrEnum):
 class EksClusterSettings(DescribedRecord):
     """An EKS cluster. With `mode: auto`, AWS runs Karpenter and chooses the node image, and settings for either are rejected."""
 
-    # For editors what the validator below says: only in Auto Mode nobody names an image.
+    # Lets editors check what the validator below checks: an image is required except in Auto Mode.
     model_config = ConfigDict(
         json_schema_extra={"anyOf": [{"required": ["ami"]}, {"required": ["mode"], "properties": {"mode": {"const": "auto"}}}]}
     )
@@ -375,11 +377,11 @@ class EksClusterSettings(DescribedRecord):
     list`), otherwise EKS's default."""
 
     images_file: str | None = None
-    """A file beside the stack file that lists node image releases in addition to the shipped ones; `flexspot images refresh` writes it.
-    Default: none."""
+    """A file in the stack file's folder that lists node image releases in addition to the shipped ones; `flexspot images refresh` writes
+    it. Default: none."""
 
     support: Support = Support.STANDARD
-    """How long AWS supports the version. `extended` costs six times as much per hour once standard support has ended."""
+    """AWS support of the version. `extended` costs six times as much per hour once standard support has ended."""
 
     deletion_protection: bool | None = None
     """While this is true, the cluster cannot be destroyed. Default: true only in production."""
@@ -397,9 +399,9 @@ class EksClusterSettings(DescribedRecord):
     """Boot settings of the nodes that Karpenter launches."""
 
     node_repair: bool = True
-    """Whether to replace a node that the monitoring agent, or the node itself, has reported as broken (GPU faults included) for ten to
-    thirty minutes. Karpenter replaces nodes of pools; EKS replaces the controllers' nodes. Karpenter does so forcibly, whatever runs on
-    the node, and for at most a fifth of a pool's nodes."""
+    """Replace a node that the monitoring agent, or the node itself, has reported as broken (GPU faults included) for ten to thirty
+    minutes. Karpenter replaces nodes of pools; EKS replaces the controllers' nodes. Karpenter does so forcibly, whatever runs on the
+    node, and for at most a fifth of a pool's nodes."""
 
     admin_roles: tuple[Annotated[str, Field(pattern=IAM_ROLE)], ...] = ()
     """ARNs of the IAM roles that administer the cluster. Default: the identity that first deploys it."""
@@ -414,30 +416,30 @@ class EksClusterSettings(DescribedRecord):
     existing: Annotated[str, Field(pattern=EKS_CLUSTER)] | None = None
     """Name of an existing cluster in the account and region. Of the other fields, only `ami`, `images_file`, `other_work`, `nodes`,
     `node_repair` and the next two are then used; settings that have no effect are reported. The Kubernetes version is read from the
-    cluster; `version` only tells `flexspot images` which releases to look for. Default: a new cluster is created."""
+    cluster; `version` only determines which releases `flexspot images` looks for. Default: a new cluster is created."""
 
     existing_karpenter: ExistingKarpenterSettings | None = None
     """The Karpenter of the `existing` cluster, which pools then use. Default: Karpenter is installed."""
 
     existing_gpu_operator: bool = False
-    """Whether NVIDIA's GPU operator is installed on the cluster, or will be. Its device plugin and DCGM exporter then replace the
+    """True if NVIDIA's GPU operator is installed on the cluster, or will be. Its device plugin and DCGM exporter then replace the
     platform's. On an `existing` cluster, a preview checks that it has both and that it tolerates the pools' taints."""
 
     @model_validator(mode="after")
-    def _somebody_chooses_the_image(self) -> Self:
+    def _image_is_set(self) -> Self:
         if self.mode is EksMode.STANDARD and self.ami is None:
-            # As where every cluster needs one: the place of the error is the setting that is missing.
+            # A ValueError would be reported at the cluster; this error is reported at the missing setting.
             raise ValidationError.from_exception_data(type(self).__name__, [{"type": "missing", "loc": ("ami",), "input": {}}])
         return self
 
     @property
     def image(self) -> str:
-        """The alias of the nodes' image. Raises ValueError with `mode: auto`, where AWS chooses it."""
+        """Alias of the nodes' image. Raises ValueError with `mode: auto`, where AWS chooses it."""
         if self.ami is None:
-            raise ValueError("in Auto Mode AWS chooses the nodes' image; ask for none")
+            raise ValueError("in Auto Mode AWS chooses the nodes' image; do not read it")
         return self.ami
 
     @property
     def has_own_image(self) -> bool:
-        """Whether the nodes' image is chosen here."""
+        """True if the settings choose the nodes' image."""
         return self.ami is not None

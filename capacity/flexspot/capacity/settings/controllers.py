@@ -1,4 +1,4 @@
-"""The platform's own controllers: what each copy asks for, which is also the most that it gets of memory, and its version."""
+"""Sizes and versions of the platform's own controllers. The memory of a replica is both its request and its limit."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ class ControllerSize(DescribedRecord):
 
     @property
     def cpu(self) -> str:
-        """Its vCPU as Kubernetes writes it."""
+        """CPU request in Kubernetes notation."""
         return milli_quantity(self.cpu_milli)
 
     @property
     def memory(self) -> str:
-        """Its memory as Kubernetes writes it."""
+        """Memory request and limit in Kubernetes notation."""
         return mib_quantity(self.memory_mib)
 
 
@@ -69,11 +69,10 @@ class JobSetSize(ControllerSize):
 
 
 class JobSet(JobSetSize):
-    """JobSet, and whether to install it."""
+    """The JobSet controller, and a switch to install it."""
 
     install: bool = False
-    """Whether to install it. A multi-node job with `jobset` needs it, or an existing JobSet on the cluster; Kueue admits the JobSets of
-    either."""
+    """Install it. A multi-node job with `jobset` needs it, or an existing JobSet on the cluster; Kueue admits the JobSets of either."""
 
 
 class KarpenterSize(ControllerSize):
@@ -121,10 +120,10 @@ class LoadBalancerControllerSize(ControllerSize):
 
 
 class LoadBalancerControllerSettings(LoadBalancerControllerSize):
-    """The AWS Load Balancer Controller, and whether to install it."""
+    """The AWS Load Balancer Controller, and a switch to install it."""
 
     install: bool = False
-    """Whether to install it. Without it, a Service of type LoadBalancer gets a classic load balancer at most, and an Ingress gets none."""
+    """Install it. Without it, a Service of type LoadBalancer gets a classic load balancer at most, and an Ingress gets none."""
 
 
 class DevicePlugin(DescribedRecord):
@@ -143,8 +142,9 @@ class EfaDevicePlugin(DevicePlugin):
 
 
 class Controllers(DescribedRecord):
-    """The sizes and versions of the platform's controllers. Together with the cloud's own pods they must fit on the nodes of
-    `cluster.system_pool`.
+    """The sizes and versions of the platform's controllers.
+
+    Together with the cloud's own pods they must fit on the nodes of `cluster.system_pool`.
     """
 
     kueue: KueueSize = KueueSize()

@@ -1,6 +1,6 @@
-"""What GKE takes of a node pool of GPUs or TPUs: bounds, combinations, and of what size a slice over several hosts is.
+"""GKE's rules for node pools with GPUs or TPUs: bounds, combinations, and sizes of slices over several hosts.
 
-Settings are checked by it before a plan, components before a resource.
+Settings are checked by them before planning, and components before a resource is created.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class AskedPool:
-    """What of a pool its machine and capacity type decide on; `zones` is how many it is in."""
+    """The parts of a requested pool that its machine and capacity type restrict."""
 
     capacity_type: CapacityType
     machine: Machine
@@ -32,19 +32,20 @@ class AskedPool:
     max_run_seconds: int | None
     options: GkeNodeOptions
     zones: int
+    """Number of zones of the pool."""
 
 
 CRITICAL_PODS_SECONDS = 15
-"""How much of a Spot node's last seconds GKE keeps for system-critical pods."""
+"""Seconds at the end of a Spot node's notice that GKE keeps for system-critical pods."""
 
 _DWS = frozenset({CapacityType.FLEX_START, CapacityType.QUEUED})
 
-# GoogleCloudPlatform/cluster-toolkit, modules/compute/gke-node-pool: with flex-start, of all GPU machines.
+# Of the GPU machines with flex-start, only these: GoogleCloudPlatform/cluster-toolkit, modules/compute/gke-node-pool.
 _COMPACT_WITH_FLEX_START = ("a3-ultragpu-", "a4-")
 
 
 def refusals(pool: AskedPool, max_nodes: int) -> Iterator[SettingsProblem]:
-    """Everything that GKE would refuse of a pool, or do nothing for; the paths are the names of its options."""
+    """Yield everything in a pool that GKE would refuse or ignore. The paths are the names of its options."""
     yield from _run_time(pool)
     yield from _shutdown_grace(pool)
     yield from _dws(pool)
@@ -96,8 +97,8 @@ def _dws(pool: AskedPool) -> Iterator[SettingsProblem]:
     if pool.min_nodes:
         why = f"it is 0 for {pool.capacity_type}, which starts from nothing"
         yield SettingsProblem("min_nodes", str(pool.min_nodes), why, "leave it out", "dws-pool-with-floor")
-    for option, value, said in (("surge", "given", pool.options.surge is not None), ("hold_upgrades", "true", pool.options.hold_upgrades)):
-        if said:
+    for option, value, given in (("surge", "given", pool.options.surge is not None), ("hold_upgrades", "true", pool.options.hold_upgrades)):
+        if given:
             why = f"{pool.capacity_type} nodes are not upgraded: they stay as they are until their end"
             yield SettingsProblem(option, value, why, "leave it out", "upgrades-of-dws-pool")
     if not pool.machine.flex_start:
@@ -152,7 +153,7 @@ def _reservation(pool: AskedPool) -> Iterator[SettingsProblem]:
 
 
 def confidential_refusals(option: str, technology: Confidential | None, machine: Machine) -> Iterator[SettingsProblem]:
-    """What Compute Engine would refuse of a machine whose memory `technology` is to encrypt; `option` is what asks for it."""
+    """Yield a problem if Compute Engine cannot encrypt the memory of a machine with `technology`, requested by `option`."""
     if technology is None or technology in machine.confidential:
         return
     if machine.confidential:
@@ -183,7 +184,7 @@ def _parts_of_gpus(pool: AskedPool) -> Iterator[SettingsProblem]:
 
 
 def _tpu_refusals(pool: AskedPool, max_nodes: int) -> Iterator[SettingsProblem]:
-    """Everything that GKE would refuse of a pool of TPUs, or do nothing for; and a topology on a pool that has none."""
+    """Yield everything in a TPU pool that GKE would refuse or ignore, and a topology on a pool without TPUs."""
     gpu, topology = pool.machine.gpu, pool.options.tpu_topology
     if gpu is None or gpu.accelerator is not TPU:
         if topology is not None:

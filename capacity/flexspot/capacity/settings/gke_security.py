@@ -1,6 +1,6 @@
-"""How a cluster of GKE is secured beyond what every cluster here has: keys of one's own, and what GKE watches and lets in.
+"""Security options of a GKE cluster beyond its defaults: customer-managed keys, monitoring and admission of images.
 
-Nothing of it is on unless it is asked for: keys and policies are somebody's in the project already, and an `up` would fail without them.
+Nothing is enabled unless requested. Keys and policies must already exist in the project, and `up` would fail without them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ KmsKey = Annotated[str, Field(pattern=GCP_KEY)]
 
 
 class SecurityPosture(StrEnum):
-    """What GKE monitors in the cluster's workloads. BASIC reports insecure pod settings and security bulletins.
+    """GKE's monitoring of workloads. BASIC reports insecure pod settings and security bulletins.
 
     The API also has ENTERPRISE, which it calls no longer supported (discovery document of container/v1, revision 20260818).
     """
@@ -27,7 +27,7 @@ class SecurityPosture(StrEnum):
 
 
 class VulnerabilityScanning(StrEnum):
-    """Whether GKE scans running images for vulnerabilities. ENTERPRISE is Advanced Vulnerability Insights.
+    """GKE's vulnerability scans of running images. ENTERPRISE is Advanced Vulnerability Insights.
 
     The API also has BASIC, which it calls no longer supported (discovery document of container/v1, revision 20260818).
     """
@@ -37,7 +37,7 @@ class VulnerabilityScanning(StrEnum):
 
 
 class BinaryAuthorization(StrEnum):
-    """Which images may start. PROJECT_SINGLETON_POLICY_ENFORCE enforces the project's Binary Authorization policy."""
+    """Restriction of images. PROJECT_SINGLETON_POLICY_ENFORCE enforces the project's Binary Authorization policy."""
 
     DISABLED = "disabled"
     PROJECT_SINGLETON_POLICY_ENFORCE = "project_singleton_policy_enforce"
@@ -56,13 +56,13 @@ class GkeSecurity(DescribedRecord):
     replaces the cluster and the pools. Default: Google's own keys."""
 
     posture: SecurityPosture | None = None
-    """Whether GKE's security posture reports insecure pod settings and security bulletins: `disabled` or `basic`. Default: not set; GKE
+    """Reports of GKE's security posture about insecure pod settings and security bulletins: `disabled` or `basic`. Default: not set; GKE
     decides."""
 
     vulnerability_scanning: VulnerabilityScanning | None = None
-    """Whether GKE scans running images for vulnerabilities: `disabled`, or `enterprise`, whose end Google announced for
-    2026-06-16. Default: not set; GKE decides."""
+    """Vulnerability scans of running images: `disabled`, or `enterprise`, whose end Google announced for 2026-06-16. Default: not set;
+    GKE decides."""
 
     binary_authorization: BinaryAuthorization | None = None
-    """Which images may start. `disabled`: all of them. `project_singleton_policy_enforce`: only those that the project's Binary
+    """Images that may start. `disabled`: all of them. `project_singleton_policy_enforce`: only those that the project's Binary
     Authorization policy admits, including the images of Kueue and of every team. Default: GKE decides, and admits all of them."""

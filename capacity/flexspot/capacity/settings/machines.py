@@ -1,4 +1,4 @@
-"""Machines that a stack file describes, because the catalog does not know them."""
+"""Machines described in a stack file because the catalog does not have them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class DescribedGpu(DescribedRecord):
     """The GPU's name in reports. Include the memory if one name covers several sizes, such as h100-80gb. Default: `name`."""
 
     def gpu(self, manufacturer: str) -> Gpu:
-        """As a row of the catalog has it."""
+        """Return the GPUs as the catalog describes them."""
         model = self.model or self.name
         return Gpu(name=self.name, model=model, manufacturer=manufacturer, counts=(self.count,), memory_mib=self.memory_mib)
 
@@ -77,7 +77,7 @@ class DescribedPrice(DescribedRecord):
     @model_validator(mode="after")
     def _has_a_price(self) -> Self:
         if self.on_demand_usd_per_hour is None and self.spot_usd_per_hour is None:
-            raise ValueError("has no price; give on_demand_usd_per_hour or spot_usd_per_hour, or leave it out for one that is not known")
+            raise ValueError("has no price; set on_demand_usd_per_hour or spot_usd_per_hour, or leave price out if it is not known")
         return self
 
 
@@ -107,11 +107,11 @@ class DescribedMachine(DescribedRecord):
 
     @property
     def manufacturer(self) -> str:
-        """Whose GPUs it has, if it has any, in the catalog's word."""
+        """Manufacturer of its GPUs, as the catalog names it."""
         return NVIDIA.manufacturer
 
     def machine(self, region: str) -> Machine:
-        """As a row of the catalog of `region` has it."""
+        """Return the machine as the catalog of `region` describes it."""
         by_id, by_name = ([zone for zone in self.zones if is_zone_id(zone) is wanted] for wanted in (True, False))
         return Machine(
             name=self.name,
@@ -149,17 +149,17 @@ class DescribedEc2Machine(DescribedMachine):
 
     @property
     def manufacturer(self) -> str:
-        """By the machine's family, which says it."""
+        """Manufacturer of its accelerators, which the instance family determines."""
         return of_ec2_machine(self.name).manufacturer
 
     @model_validator(mode="after")
-    def _a_first_card_is_one_of_some(self) -> Self:
+    def _first_card_needs_interfaces(self) -> Self:
         if self.efa_first_card and not self.efa_interfaces:
             raise ValueError("has efa_first_card without efa_interfaces; give both, or leave both out")
         return self
 
     def machine(self, region: str) -> Machine:
-        """As a row of the catalog of `region` has it."""
+        """Return the machine as the catalog of `region` describes it."""
         own = {
             "max_pods": self.max_pods or 0,
             "local_ssd_gb": self.local_nvme_gb,
@@ -185,13 +185,13 @@ class DescribedGkeMachine(DescribedMachine):
     """Its boot disk type: `hyperdisk-balanced`, as for all families since 2024, or `pd-balanced`."""
 
     compact_placement: bool = False
-    """Whether it supports compact placement."""
+    """True if it supports compact placement."""
 
     flex_start: bool = False
-    """Whether DWS offers it, for pools with flex-start or queued capacity."""
+    """True if DWS offers it, for pools with flex-start or queued capacity."""
 
     def machine(self, region: str) -> Machine:
-        """As a row of the catalog of `region` has it."""
+        """Return the machine as the catalog of `region` describes it."""
         own = {
             "local_ssd_gb": self.bundled_local_ssd_disks * LOCAL_SSD_GB,
             "boot_disk": self.boot_disk,

@@ -1,4 +1,4 @@
-"""When GKE may upgrade a cluster by itself, and when not."""
+"""Maintenance windows and exclusions: when GKE may upgrade a cluster by itself."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from flexspot.capacity.catalog.data_files import DescribedRecord
 from flexspot.capacity.values.names import DAY, TIME_OF_DAY, Name
 
 HOURS_IN_32_DAYS = 48
-"""Hours in which GKE must be free to upgrade, of 32 days, counted in windows of four hours or more
-(https://docs.cloud.google.com/kubernetes-engine/docs/how-to/maintenance-windows-and-exclusions, read 2026-11-25).
-"""
+"""Hours in 32 days in which GKE must be free to upgrade, counted in windows of four hours or more
+(https://docs.cloud.google.com/kubernetes-engine/docs/how-to/maintenance-windows-and-exclusions, read 2026-11-25)."""
 
 EXCLUSIONS = 20
-"""The most that a cluster takes, of all kinds (documentation of the provider's google_container_cluster, read 2026-11-25)."""
+"""Maximum number of exclusions of a cluster, of all kinds (documentation of the provider's google_container_cluster, read 2026-11-25)."""
 
 
 WITHOUT_UPGRADES, WITHOUT_UPGRADES_DAYS = 3, 30
-"""The most exclusions of all upgrades, and the most days of one, as a copy of Google's page on maintenance exclusions has them (read
-2026-11-25, the copy older). Google's page of today was not read to its end.
+"""Maximum number of exclusions of all upgrades, and maximum days of one.
+
+From an older copy of Google's page on maintenance exclusions (read 2026-11-25). The current page was not read to its end.
 """
 
 
@@ -39,22 +39,22 @@ class Weekday(StrEnum):
 
 
 class ExclusionScope(StrEnum):
-    """What an exclusion prevents GKE from doing."""
+    """Upgrades that an exclusion prevents."""
 
     NO_UPGRADES = "no_upgrades"
     NO_MINOR_UPGRADES = "no_minor_upgrades"
     NO_MINOR_OR_NODE_UPGRADES = "no_minor_or_node_upgrades"
 
 
-def _of_the_calendar(written: str) -> str:
+def _calendar_day(written: str) -> str:
     try:
         date.fromisoformat(written)
     except ValueError as error:
-        raise ValueError(f"{written} is not a day of the calendar; use one as 2026-12-20") from error
+        raise ValueError(f"{written} is not a day of the calendar; use one such as 2026-12-20") from error
     return written
 
 
-Day = Annotated[str, Field(pattern=DAY), AfterValidator(_of_the_calendar)]
+Day = Annotated[str, Field(pattern=DAY), AfterValidator(_calendar_day)]
 
 
 class MaintenanceExclusion(DescribedRecord):
@@ -75,16 +75,16 @@ class MaintenanceExclusion(DescribedRecord):
     ends."""
 
     @model_validator(mode="after")
-    def _it_ends(self) -> Self:
+    def _has_an_end(self) -> Self:
         if self.ends is None and self.scope is ExclusionScope.NO_UPGRADES:
-            raise ValueError("no_upgrades has no day on which it ends; say ends, or another scope")
+            raise ValueError("no_upgrades has no day on which it ends; set ends, or another scope")
         if self.ends is not None and self.ends <= self.starts:
             raise ValueError(f"ends on {self.ends}, which is not after {self.starts}; use a later day")
         return self
 
     @property
     def days(self) -> int | None:
-        """How long it is; None where only GKE knows."""
+        """Length in days; None if only GKE knows the end."""
         return None if self.ends is None else (date.fromisoformat(self.ends) - date.fromisoformat(self.starts)).days
 
 
@@ -104,27 +104,27 @@ class Maintenance(DescribedRecord):
     """Days on which GKE does not upgrade, such as during a product release. Default: none."""
 
     @model_validator(mode="after")
-    def _gke_takes_it(self) -> Self:
+    def _window_is_long_enough(self) -> Self:
         if len(set(self.days)) < len(self.days):
             raise ValueError("days names a day twice; name it once")
         names = [each.name for each in self.exclusions]
         if len(set(names)) < len(names):
             raise ValueError("two exclusions have the same name; give each its own")
-        # Any 32 days have each day of the week four times at least.
+        # Each day of the week occurs at least four times in any 32 days.
         if self.days and (open_hours := 4 * len(self.days) * self.hours) < HOURS_IN_32_DAYS:
             least = -(-HOURS_IN_32_DAYS // (4 * len(self.days)))
-            told = f"{self.hours} hours on {', '.join(self.days)} are {open_hours} hours in 32 days"
-            raise ValueError(f"{told}, and GKE wants {HOURS_IN_32_DAYS}; use {least} hours, or more days")
+            window = f"{self.hours} hours on {', '.join(self.days)} are {open_hours} hours in 32 days"
+            raise ValueError(f"{window}, and GKE requires {HOURS_IN_32_DAYS}; use {least} hours, or more days")
         return self
 
     @property
     def hours_between_windows(self) -> int:
-        """From the beginning of a window to that of the next, at most."""
+        """Longest time from the start of a window to the start of the next one, in hours."""
         order = list(Weekday)
-        begun = sorted(order.index(day) for day in self.days or order)
-        return 24 * max((later - earlier - 1) % len(order) + 1 for earlier, later in zip(begun, [*begun[1:], begun[0]], strict=True))
+        starts = sorted(order.index(day) for day in self.days or order)
+        return 24 * max((later - earlier - 1) % len(order) + 1 for earlier, later in zip(starts, [*starts[1:], starts[0]], strict=True))
 
     @property
     def holds_nodes(self) -> bool:
-        """Whether nodes stay as they are until the support of their version ends."""
+        """True if nodes keep their version until support for it ends."""
         return any(each.scope is ExclusionScope.NO_MINOR_OR_NODE_UPGRADES and each.ends is None for each in self.exclusions)

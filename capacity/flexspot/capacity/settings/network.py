@@ -1,4 +1,4 @@
-"""Network ranges, the way to the control plane, and full names of networks. The ranges are checked against the plan and never resized."""
+"""Network ranges, access to the control plane, and full names of networks. Ranges are checked against the plan and never resized."""
 
 from __future__ import annotations
 
@@ -17,67 +17,67 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
-def _is_a_range(written: str) -> str:
+def _ipv4_range(written: str) -> str:
     if not re.fullmatch(r"\d+\.\d+\.\d+\.\d+/\d{1,2}", written):
         raise ValueError("is not an IPv4 range; it has four numbers and its size behind them, such as 10.0.0.0/20")
     try:
         IPv4Network(written)
     except ValueError as error:
-        raise ValueError(f"is not an IPv4 range: {_inside(written)}; a range such as 10.0.0.0/20 begins at its first address") from error
+        raise ValueError(f"is not an IPv4 range: {_where(written)}; a range such as 10.0.0.0/20 begins at its first address") from error
     return written
 
 
-def _inside(written: str) -> str:
-    """The range that an address with a size is in, or that there is none."""
+def _where(written: str) -> str:
+    """Return a phrase with the range that contains an address, or the reason that none does."""
     try:
         return f"that address is inside {IPv4Interface(written).network}"
     except ValueError:
         return "a number in it is too large"
 
 
-Range = Annotated[str, AfterValidator(_is_a_range)]
+Range = Annotated[str, AfterValidator(_ipv4_range)]
 """An IPv4 range in CIDR form, without host bits."""
 
 
 WIDEST = 8
-"""The shortest prefix from which an API server may be reached: that of the largest private networks."""
+"""Shortest prefix of a range that may reach an API server: that of the largest private network."""
 
 
 def too_wide(ranges: Iterable[str]) -> bool:
-    """Whether one of some ranges is too much of the internet to let it reach an API server."""
+    """Return whether a range is wider than WIDEST, which would let a large part of the internet reach an API server."""
     return any(IPv4Network(each).prefixlen < WIDEST for each in ranges)
 
 
 CONTROL_PLANE_PREFIX = 28
-"""The size of the range of a GKE control plane."""
+"""Prefix length of the range of a GKE control plane."""
 
 
-def _is_a_control_planes(written: str) -> str:
+def _control_plane_size(written: str) -> str:
     if IPv4Network(written).prefixlen != CONTROL_PLANE_PREFIX:
         raise ValueError(f"is not a /{CONTROL_PLANE_PREFIX}; GKE takes no other size of a control plane's range")
     return written
 
 
-ControlPlaneRange = Annotated[Range, AfterValidator(_is_a_control_planes)]
-"""The range of a GKE control plane: a /28."""
+ControlPlaneRange = Annotated[Range, AfterValidator(_control_plane_size)]
+"""Range of a GKE control plane: a /28."""
 
 GPUDIRECT_PREFIXES = range(8, 21)
 _SIXTEEN = 4
-"""Bits of a sixteenth."""
+"""Bits by which the prefix of a sixteenth is longer."""
 
 
-def _can_be_divided(written: str) -> str:
+def _gpudirect_size(written: str) -> str:
     if IPv4Network(written).prefixlen not in GPUDIRECT_PREFIXES:
         raise ValueError(f"is not /{GPUDIRECT_PREFIXES[0]} to /{GPUDIRECT_PREFIXES[-1]}; each further network gets a sixteenth of it")
     return written
 
 
-GpuDirectRange = Annotated[Range, AfterValidator(_can_be_divided)]
-"""The range of the further networks of nodes."""
+GpuDirectRange = Annotated[Range, AfterValidator(_gpudirect_size)]
+"""Range of the additional networks of nodes."""
 
 
 def gpudirect_ranges(written: str) -> list[str]:
-    """The ranges of the further networks' subnetworks, in their order."""
+    """Return the ranges of the subnetworks of the additional networks, in their order."""
     return [str(each) for each in IPv4Network(written).subnets(prefixlen_diff=_SIXTEEN)]
 
 
@@ -85,40 +85,40 @@ _PRIVATE = [IPv4Network(each) for each in ("10.0.0.0/8", "172.16.0.0/12", "192.1
 _SERVICES = range(12, 25)
 
 EKS_SERVICES = f"/{_SERVICES[0]} to /{_SERVICES[-1]} inside {', '.join(map(str, _PRIVATE))}"
-"""The ranges that EKS takes for Services (API reference, KubernetesNetworkConfigRequest.serviceIpv4Cidr; read 2026-11-24)."""
+"""Ranges that EKS accepts for Services (API reference, KubernetesNetworkConfigRequest.serviceIpv4Cidr; read 2026-11-24)."""
 
 
 def fits_eks_services(written: str) -> bool:
-    """Whether EKS takes an IPv4 range for Services."""
+    """Return whether EKS accepts an IPv4 range for Services."""
     services = IPv4Network(written)
     return services.prefixlen in _SERVICES and any(services.subnet_of(each) for each in _PRIVATE)
 
 
-def _is_for_eks_services(written: str) -> str:
+def _eks_services_range(written: str) -> str:
     if not fits_eks_services(written):
         raise ValueError(f"is not a range that EKS takes for Services; allowed is {EKS_SERVICES}")
     return written
 
 
-EksServicesRange = Annotated[Range, AfterValidator(_is_for_eks_services)]
-"""The range of the Services of an EKS cluster."""
+EksServicesRange = Annotated[Range, AfterValidator(_eks_services_range)]
+"""Range of the Services of an EKS cluster."""
 
 
-def _are_networks_of_ones_own(ranges: tuple[str, ...]) -> tuple[str, ...]:
+def _not_too_wide(ranges: tuple[str, ...]) -> tuple[str, ...]:
     if too_wide(ranges):
         raise ValueError(f"holds a range wider than /{WIDEST}, a good part of the internet; name the ranges of your runners")
     return ranges
 
 
-RunnerRanges = Annotated[tuple[Range, ...], AfterValidator(_are_networks_of_ones_own)]
+RunnerRanges = Annotated[tuple[Range, ...], AfterValidator(_not_too_wide)]
 """IPv4 ranges of the machines that run `up`."""
 
 RangeName = Annotated[str, Field(pattern=RESOURCE_NAME)]
-"""The name of a secondary range of a subnetwork."""
+"""Name of a secondary range of a subnetwork."""
 
 
 class Access(StrEnum):
-    """How the API server is reached.
+    """Access to the API server.
 
     PRIVATE: only from inside the network, so `up` needs a runner there. DNS_IAM (GKE): also from outside, by its DNS endpoint, protected by
     Google's IAM. PUBLIC_CIDRS: from outside, from the ranges in `cidrs`.
@@ -130,7 +130,7 @@ class Access(StrEnum):
 
 
 class ControlPlane(DescribedRecord):
-    """How the API server is reached."""
+    """The ways to reach the API server."""
 
     access: Access | None = None
     """`private`: only from inside the network, so `up` needs a runner there. `dns_iam` (GKE): also from outside, by its DNS name,
@@ -187,11 +187,11 @@ class GkeNetworkSettings(DescribedRecord):
     """Name of the subnetwork's secondary range for Services."""
 
     runner_cidrs: RunnerRanges = ()
-    """IPv4 ranges, besides the cluster's nodes and pods, that may reach the API server's private address from any region: another
+    """IPv4 ranges, in addition to the cluster's nodes and pods, that may reach the API server's private address from any region: another
     subnetwork of the network or Shared VPC, or networks behind a VPN or Interconnect. Not with `dns_iam`, which has no such address."""
 
     @model_validator(mode="after")
-    def _existing_ones_go_together(self) -> Self:
+    def _existing_parts_are_complete(self) -> Self:
         if (self.existing_network is None) != (self.existing_subnetwork is None):
             raise ValueError("existing_network and existing_subnetwork go together")
         return self
@@ -202,26 +202,26 @@ AWS_WIDEST, AWS_NARROWEST = 16, 28
 
 
 EKS_ZONES = range(2, 7)
-"""How many zones an EKS cluster has: subnets in two at least (EKS user guide, "View Amazon EKS networking requirements for VPC and
-subnets"), and no region of AWS has more than six."""
+"""Numbers of zones that an EKS cluster can have. EKS requires subnets in at least two (EKS user guide, "View Amazon EKS networking
+requirements for VPC and subnets"), and no region of AWS has more than six."""
 
 
 CONTROL_PLANE_ZONES = 2
-"""How many zones an EKS control plane's addresses are in, unless told otherwise: as many as EKS asks for, since none can change later."""
+"""Default number of zones of an EKS control plane's addresses: the minimum of EKS, since none can change later."""
 
 _CONTROL_PLANE_ADDRESSES = 16
-"""Addresses of each range of an EKS control plane: a /28, dedicated to it (EKS user guide, "Cluster VPC and subnet considerations")."""
+"""Addresses in each range of an EKS control plane: a /28, dedicated to it (EKS user guide, "Cluster VPC and subnet considerations")."""
 
 
 def control_plane_ranges(vpc_cidr: str, zones: int) -> list[str]:
-    """The last ranges of a VPC, a /28 for each of some zones: for a control plane's addresses, where nobody says which."""
+    """Return the default ranges of a control plane's addresses: the last ones of the VPC, a /28 for each zone."""
     end = int(IPv4Network(vpc_cidr).broadcast_address) + 1
     first = max(end - zones * _CONTROL_PLANE_ADDRESSES, 0)
     return [f"{IPv4Address(first + number * _CONTROL_PLANE_ADDRESSES)}/{AWS_NARROWEST}" for number in range(zones)]
 
 
 class Nat(StrEnum):
-    """How many NAT gateways an EKS network has. PER_ZONE survives the loss of a zone; SINGLE costs less."""
+    """Number of NAT gateways of an EKS network. PER_ZONE survives the loss of a zone; SINGLE costs less."""
 
     PER_ZONE = "per-zone"
     SINGLE = "single"
@@ -256,8 +256,8 @@ class EksNetworkSettings(DescribedRecord):
     """`per-zone`: one NAT gateway in each zone. `single`: one for all zones, which costs less but fails with its zone."""
 
     interface_endpoints: bool | None = None
-    """Whether nodes and Karpenter reach AWS services inside the VPC through interface endpoints, billed per hour and zone, instead of
-    through NAT. S3 always has a gateway endpoint, which is free. Default: true only in production."""
+    """Create interface endpoints, by which nodes and Karpenter reach AWS services inside the VPC instead of through NAT. They are billed
+    per hour and zone. S3 always has a gateway endpoint, which is free. Default: true only in production."""
 
     existing_vpc: Annotated[str, Field(pattern=VPC)] | None = None
     """Id of an existing VPC; requires existing_private_subnets. Default: a new VPC is created."""
@@ -273,17 +273,17 @@ class EksNetworkSettings(DescribedRecord):
     """IPv4 ranges outside the VPC, such as a peered network, that may reach the private API server."""
 
     @model_validator(mode="after")
-    def _existing_ones_go_together(self) -> Self:
+    def _existing_parts_are_complete(self) -> Self:
         if (self.existing_vpc is None) != (not self.existing_private_subnets):
             raise ValueError("existing_vpc and existing_private_subnets go together")
         if self.existing_control_plane_subnets and self.existing_vpc is None:
-            raise ValueError("existing_control_plane_subnets are of existing_vpc, which is not there")
+            raise ValueError("existing_control_plane_subnets needs existing_vpc; set it, or leave both out")
         if len(self.existing_control_plane_subnets) == 1:
             raise ValueError("existing_control_plane_subnets is one subnet; EKS needs two, in two zones")
         return self
 
     @model_validator(mode="after")
-    def _sizes_are_what_aws_takes(self) -> Self:
+    def _aws_accepts_the_sizes(self) -> Self:
         for name in ("vpc_cidr", "private_cidrs", "public_cidrs", "control_plane_cidrs"):
             written: str | tuple[str, ...] = getattr(self, name)
             for each in (written,) if isinstance(written, str) else written:
@@ -299,14 +299,15 @@ _FULL = re.compile(
 
 @dataclass(frozen=True)
 class NetworkName:
-    """A network (`region` is None) or a subnetwork, by its full name."""
+    """Full name of a network or a subnetwork."""
 
     project: str
     region: str | None
+    """None: it is a network."""
     name: str
 
 
 def full_name(written: str) -> NetworkName | None:
-    """What a full name, or the address of one, says; None for a short name, which is of the stack's own project and region."""
+    """Parse a full name or its address. Return None for a short name, which is in the stack's own project and region."""
     match = _FULL.fullmatch(written)
     return None if match is None else NetworkName(match["project"], match["region"], match["name"])

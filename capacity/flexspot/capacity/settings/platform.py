@@ -1,4 +1,4 @@
-"""The settings of one stack: a model for each place where a platform runs; and what is asked of everything in an AWS account."""
+"""The settings of one stack: a model for each platform, and settings of everything in an AWS account."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from flexspot.capacity.values.names import (
 
 
 class OnUnknownPrices(StrEnum):
-    """What happens to a preview or `up` when a budget holds for all known prices but unknown prices could exceed it.
+    """Result of a preview or `up` when a budget holds for all known prices but unknown prices could exceed it.
 
     WARN reports it. REFUSE treats it as over budget.
     """
@@ -62,8 +62,8 @@ class Budget(DescribedRecord):
     """Percentages of the budget at which a warning is sent."""
 
     on_unknown_prices: OnUnknownPrices = OnUnknownPrices.WARN
-    """What to do when this budget, or a team's, holds for all known prices but an unknown price (at most the on-demand price) could
-    exceed it: `warn` in previews, or `refuse` them."""
+    """Action if this budget, or a team's, holds for all known prices but an unknown price (at most the on-demand price) could exceed it:
+    `warn` in previews, or `refuse` them."""
 
 
 class GpuQuota(DescribedRecord):
@@ -80,7 +80,7 @@ class Observability(DescribedRecord):
     """Metrics collection, and alert thresholds."""
 
     managed_prometheus: bool = True
-    """Whether Google Cloud Managed Service for Prometheus is enabled on GKE."""
+    """Enable Google Cloud Managed Service for Prometheus on GKE."""
 
     idle_gpu_minutes: Annotated[int, Field(ge=5)] = 60
     """Minutes that an on-demand GPU may stay below 5 % utilisation before an alert fires."""
@@ -100,11 +100,11 @@ class Measurement(DescribedRecord):
     """Metrics for reports and dashboards."""
 
     kube_state_metrics: bool = True
-    """Whether to install kube-state-metrics with the labels that reports need. Set to false if the cluster already has one, which then
-    needs the argument given in docs/guides/chargeback.md."""
+    """Install kube-state-metrics with the labels that reports need. Set to false if the cluster already has one, which then needs the
+    argument given in docs/guides/chargeback.md."""
 
     prometheus: PrometheusKind
-    """Which Prometheus scrapes it and evaluates the recording rules."""
+    """Prometheus that scrapes it and evaluates the recording rules."""
 
     monitor_labels: dict[LabelKey, LabelValue] = Field(default_factory=dict)
     """With `operator`: the labels by which its Prometheus selects monitors and rules, such as `release: kube-prometheus-stack`. Default:
@@ -115,7 +115,7 @@ class GkeMeasurement(Measurement):
     """Metrics on GKE, whose clusters have Google Cloud Managed Service for Prometheus."""
 
     prometheus: PrometheusKind = PrometheusKind.MANAGED
-    """Which Prometheus scrapes kube-state-metrics and evaluates the recording rules. `managed`: Google's service. `operator`: the
+    """Prometheus that scrapes kube-state-metrics and evaluates the recording rules. `managed`: Google's service. `operator`: the
     Prometheus Operator. `annotations`: any other Prometheus that discovers Services by prometheus.io/scrape."""
 
 
@@ -123,12 +123,12 @@ class EksMeasurement(Measurement):
     """Metrics on EKS. By default any Prometheus discovers the Services by their annotations."""
 
     dcgm_exporter: bool = True
-    """Whether to run NVIDIA's DCGM exporter on GPU nodes. It reports GPU utilisation, which recording rules, reports and idle GPU alerts
-    use. Set to false if the cluster already has one, such as the GPU operator's or the CloudWatch add-on's: only one exporter gets
-    profiling metrics."""
+    """Run NVIDIA's DCGM exporter on GPU nodes. It reports GPU utilisation, which recording rules, reports and idle GPU alerts use. Set
+    to false if the cluster already has one, such as the GPU operator's or the CloudWatch add-on's: only one exporter gets profiling
+    metrics."""
 
     prometheus: Literal[PrometheusKind.OPERATOR, PrometheusKind.ANNOTATIONS] = PrometheusKind.ANNOTATIONS
-    """Which Prometheus scrapes both exporters and evaluates the recording rules. `operator`: the Prometheus Operator. `annotations`: any
+    """Prometheus that scrapes both exporters and evaluates the recording rules. `operator`: the Prometheus Operator. `annotations`: any
     other Prometheus that discovers Services by prometheus.io/scrape."""
 
 
@@ -136,21 +136,22 @@ SET_BY_THE_PLATFORM = ("Name", "cluster", "environment", "owner", "team", "workl
 """Keys of tags that the platform sets itself."""
 
 SET_BY_OTHERS = ("aws:", "ebs.csi.aws.com/", "eks:", "karpenter.k8s.aws/", "karpenter.sh/", "kubernetes.io/")
-"""Beginnings of keys by which AWS, Karpenter, the EBS driver or the platform find and protect what is theirs."""
+"""Prefixes of the tag keys by which AWS, Karpenter, the EBS driver or the platform find and protect their resources."""
 
 _MOST_TAGS = 35
-"""AWS takes 50 for each resource; a node has up to eleven of the platform's, Karpenter's and the EBS driver's, and others may add some."""
+"""Maximum number of tags of one's own. AWS accepts 50 for each resource; a node has up to eleven of the platform's, Karpenter's and the
+EBS driver's, and others may add some."""
 
 
 def _own_tags(tags: dict[str, str]) -> dict[str, str]:
-    """Tags that AWS takes beside the platform's. For IAM two keys are the same that differ in upper and lower case alone."""
+    """Return the tags. Raises ValueError for keys that others set, and for keys that differ only in case, which IAM treats as the same."""
     ours = {key.lower() for key in SET_BY_THE_PLATFORM}
     seen: set[str] = set()
     for key in tags:
         if key.lower() in ours or key.lower().startswith(SET_BY_OTHERS):
             raise ValueError(f"{key} is a tag that the platform, AWS, Karpenter or the EBS driver sets; leave it out")
         if key.lower() in seen:
-            raise ValueError(f"{key} is there twice: IAM tells upper and lower case of a key not apart; leave one out")
+            raise ValueError(f"{key} is there twice: IAM does not distinguish upper and lower case of a key; leave one out")
         seen.add(key.lower())
     return tags
 
@@ -163,7 +164,7 @@ AwsTags = Annotated[
     Field(max_length=_MOST_TAGS),
     AfterValidator(_own_tags),
 ]
-"""Tags of one's own for AWS resources."""
+"""Tags for AWS resources, in addition to those that the platform sets."""
 
 
 class Iam(DescribedRecord):
@@ -181,9 +182,10 @@ Zones = Annotated[tuple[Zone, ...], Field(min_length=1)]
 
 
 class ZoneMachines(StrEnum):
-    """What to do about a zone or region where, according to the catalog, a pool's machine is not available.
+    """Check of zones and regions where, according to the catalog, a pool's machine is not available.
 
-    CHECKED: reject it, or warn if the zone's name means different zones in different accounts (the oldest AWS regions). UNCHECKED: nothing.
+    CHECKED: reject them, or warn if the zone's name means different zones in different accounts (the oldest AWS regions). UNCHECKED:
+    nothing.
     """
 
     CHECKED = "checked"
@@ -194,13 +196,13 @@ class PlatformSettings(DescribedRecord):
     """The value of `flexspot:platform` in a stack file: the settings of every platform."""
 
     cloud: Platform
-    """Where the platform runs."""
+    """The platform: GKE, EKS or the local control plane."""
 
     environment: Name
     """Name of the environment, on every resource as a label or tag."""
 
     owner: Name
-    """Who is responsible for the environment, on every resource as a label or tag."""
+    """Person or team responsible for the environment, on every resource as a label or tag."""
 
     cohort: Name = "platform"
     """Name of the root cohort."""
@@ -221,20 +223,20 @@ class PlatformSettings(DescribedRecord):
     """Settings of all queues."""
 
     admission: Admission = Admission()
-    """What the API server rejects or warns about."""
+    """Admission rules of the API server."""
 
     budget: Budget | None = None
     """The environment's spending limit. Default: no budget."""
 
     prices_file: str | None = None
-    """A file beside the stack file with your own prices, which take precedence over the shipped ones. Default: none."""
+    """A file in the stack file's folder with your own prices, which take precedence over the shipped ones. Default: none."""
 
     observability: Observability = Observability()
     """Alert thresholds."""
 
     @property
     def ownership(self) -> dict[str, str]:
-        """Whose everything is. A key here reaches objects and nodes as a label, and what the cloud bills as its tag."""
+        """Owner labels of everything. Each key is a label of objects and nodes, and a tag of what the cloud bills."""
         return {"environment": self.environment, "owner": self.owner}
 
 
@@ -286,7 +288,7 @@ class GkeSettings(PlatformSettings):
     """The platform's buckets."""
 
     measurement: GkeMeasurement = GkeMeasurement()
-    """Which exporters report GPU metrics, and how Prometheus collects and records them."""
+    """Exporters of GPU metrics, and how Prometheus collects and records them."""
 
     machines: tuple[DescribedGkeMachine, ...] = ()
     """Compute Engine machines that are not in the catalog, for pools and the system pool."""
@@ -299,14 +301,14 @@ class GkeSettings(PlatformSettings):
 
     @property
     def cluster_location(self) -> str:
-        """Where the cluster is, in the words of GKE's API: the region, or the zone of a zonal one."""
+        """Location of the cluster in GKE's API: the region, or the zone of a zonal cluster."""
         return self.cluster.zone or self.region
 
     @property
     def access(self) -> Access:
-        """From where the API server is reached."""
-        makes_the_network = self.network.existing_network is None and self.cluster.existing is None
-        return self.control_plane.access or (Access.DNS_IAM if makes_the_network else Access.PRIVATE)
+        """Access to the API server, as set or by default."""
+        creates_network = self.network.existing_network is None and self.cluster.existing is None
+        return self.control_plane.access or (Access.DNS_IAM if creates_network else Access.PRIVATE)
 
 
 class EksSettings(PlatformSettings):
@@ -352,7 +354,7 @@ class EksSettings(PlatformSettings):
     """The platform's buckets and file systems."""
 
     measurement: EksMeasurement = EksMeasurement()
-    """Which exporters report GPU metrics, and how Prometheus collects and records them."""
+    """Exporters of GPU metrics, and how Prometheus collects and records them."""
 
     machines: tuple[DescribedEc2Machine, ...] = ()
     """EC2 machines that are not in the catalog, for pools and the system pool."""
@@ -362,22 +364,22 @@ class EksSettings(PlatformSettings):
 
     @property
     def access(self) -> Access:
-        """From where the API server is reached."""
+        """Access to the API server, as set or by default."""
         return self.control_plane.access or Access.PRIVATE
 
     @property
     def control_plane_zones(self) -> tuple[str, ...]:
-        """The zones of the control plane's own addresses."""
+        """Zones of the control plane's own addresses."""
         return self.network.control_plane_zones or self.zones[:CONTROL_PLANE_ZONES]
 
     @property
     def control_plane_cidrs(self) -> tuple[str, ...]:
-        """The ranges of the control plane's own addresses, one for each of its zones."""
+        """Ranges of the control plane's own addresses, one for each of its zones."""
         return self.network.control_plane_cidrs or tuple(control_plane_ranges(self.network.vpc_cidr, len(self.control_plane_zones)))
 
     @property
     def interface_services(self) -> list[str]:
-        """The services of AWS that get an interface endpoint, none in a VPC that is there already."""
+        """AWS services that get an interface endpoint. An existing VPC gets none."""
         wanted = self.network.interface_endpoints
         if self.network.existing_vpc is not None or not (is_production(self.environment) if wanted is None else wanted):
             return []

@@ -1,4 +1,4 @@
-"""Pools: which machines at which capacity type, up to which ceiling, for which classes; and what only GKE and only EKS ask of them."""
+"""Settings of pools: machines, capacity type, ceiling and classes, with options of GKE and EKS."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ if TYPE_CHECKING:
     from flexspot.capacity.catalog.machines import Machine
 
 MAX_NODES = 5000
-"""The most nodes of a pool, in nodes: more than either cloud takes in one cluster's pool by default."""
+"""Maximum nodes of a pool: more than either cloud allows in one cluster's pool by default."""
 
 
 GP3_IOPS, GP3_THROUGHPUT_MIB = 3000, 125
-"""What every gp3 volume has in its price: operations, and MiB, a second. https://aws.amazon.com/ebs/pricing (read 2026-11-24)"""
+"""IOPS and throughput (MiB/s) included in the price of every gp3 volume. https://aws.amazon.com/ebs/pricing (read 2026-11-24)"""
 
 _IOPS_PER_GIB, _IOPS_PER_MIB = 500, 4
-"""What a gp3 volume gives at most, and needs at least: operations a second for each GiB, and for each MiB a second of throughput.
+"""Maximum IOPS per GiB of a gp3 volume, and IOPS that each MiB/s of throughput requires.
 
 https://docs.aws.amazon.com/ebs/latest/userguide/general-purpose.html
 """
@@ -55,7 +55,7 @@ class PoolSettings(DescribedRecord):
     """A machine from the catalog, or one of `machines` (EKS and GKE)."""
 
     capacity_type: CapacityType
-    """How the capacity is bought."""
+    """Capacity type: how the machines are bought."""
 
     gpus_per_node: Annotated[int, Field(ge=1, le=16)] | None = None
     """GPUs per node. Required where GPUs are attached to the machine (GKE's n1). Where the machine type fixes the number, that number is
@@ -97,7 +97,7 @@ class LocalPool(PoolSettings):
 
 
 class ReservationUse(StrEnum):
-    """Which GCP reservations a pool's nodes may use. SPECIFIC: only the named one. ANY: any open reservation that matches.
+    """GCP reservations that a pool's nodes may use. SPECIFIC: only the named one. ANY: any open reservation that matches.
 
     With either, a node does not start at on-demand prices when the reservations are full.
     """
@@ -111,7 +111,7 @@ class GkeReservation(DescribedRecord):
 
     use: ReservationUse = ReservationUse.SPECIFIC
     """`specific`: only the named reservation. `any`: any open reservation that matches. Nodes that do not fit do not start; for
-    on-demand capacity beside a reservation, add a separate pool with its own ceiling and price."""
+    on-demand capacity in addition to a reservation, add a separate pool with its own ceiling and price."""
 
     name: Annotated[str, Field(pattern=RESOURCE_NAME)] | None = None
     """The reservation's name; only with `specific`. Default: none."""
@@ -127,7 +127,7 @@ class GkeReservation(DescribedRecord):
     """Name of the one sub-block of `block` that nodes come from, such as h200-block-0001-subblock-0003. Default: any."""
 
     @model_validator(mode="after")
-    def _a_specific_one_has_a_name(self) -> Self:
+    def _name_fits_the_use(self) -> Self:
         if (self.use is ReservationUse.SPECIFIC) != (self.name is not None):
             raise ValueError("use: specific needs a name, and use: any takes none")
         if self.block is not None and self.name is None:
@@ -138,7 +138,7 @@ class GkeReservation(DescribedRecord):
 
 
 class GpuDriver(StrEnum):
-    """Which NVIDIA driver GKE installs. DEFAULT is the driver of the GKE version; with DISABLED, another DaemonSet must install one."""
+    """NVIDIA driver that GKE installs. DEFAULT is the driver of the GKE version; with DISABLED, another DaemonSet must install one."""
 
     DEFAULT = "default"
     LATEST = "latest"
@@ -146,7 +146,7 @@ class GpuDriver(StrEnum):
 
 
 class SharingStrategy(StrEnum):
-    """How containers share a GPU. TIME_SHARING lets them take turns, without isolation; MPS runs them concurrently with limits."""
+    """Way of sharing a GPU. TIME_SHARING lets containers take turns, without isolation; MPS runs them concurrently with limits."""
 
     TIME_SHARING = "time-sharing"
     MPS = "mps"
@@ -163,14 +163,15 @@ class GpuSharing(DescribedRecord):
 
 
 UPGRADED_AT_ONCE = 20
-"""The most nodes of a pool that GKE upgrades at once, in nodes: surge and unavailable ones together (documentation of the provider's
+"""Maximum nodes of a pool that GKE upgrades at once: surge and unavailable ones together (documentation of the provider's
 google_container_node_pool, upgrade_settings, read 2026-11-24)."""
 
 
 class GkeSurge(DescribedRecord):
-    """How many nodes of a pool an upgrade replaces at once. By default one node is removed before its replacement is created, because a
-    full reservation, or a zone without spare GPUs, has no room for an extra node
-    (https://cloud.google.com/kubernetes-engine/docs/how-to/node-upgrades-quota).
+    """Number of nodes of a pool that an upgrade replaces at once.
+
+    By default one node is removed before its replacement is created, because a full reservation, or a zone without spare GPUs, has no room
+    for an extra node (https://cloud.google.com/kubernetes-engine/docs/how-to/node-upgrades-quota).
     """
 
     max_surge: Annotated[int, Field(ge=0, le=UPGRADED_AT_ONCE)] = 0
@@ -180,14 +181,14 @@ class GkeSurge(DescribedRecord):
     """Nodes removed before their replacements are created."""
 
     @model_validator(mode="after")
-    def _it_upgrades_some_and_not_too_many(self) -> Self:
+    def _upgrades_one_to_twenty_nodes(self) -> Self:
         if not 1 <= self.max_surge + self.max_unavailable <= UPGRADED_AT_ONCE:
             raise ValueError(f"max_surge and max_unavailable are {self.max_surge + self.max_unavailable} nodes; GKE takes 1 to 20 together")
         return self
 
 
 class GkeNodeOptions(DescribedRecord):
-    """What a node of a GKE pool is made of besides its machine: a setting of stacks, and an argument of GkeGpuNodePool."""
+    """Options of the nodes of a GKE pool in addition to the machine. Both stacks and GkeGpuNodePool take them."""
 
     reservation: GkeReservation | None = None
     """The reservation; only for a reserved pool. Default: none."""
@@ -209,11 +210,11 @@ class GkeNodeOptions(DescribedRecord):
     split."""
 
     compact_placement: bool = False
-    """Whether nodes are placed close together, at the cost of more stock-outs."""
+    """Place nodes close together, at the cost of more stock-outs."""
 
     tpu_topology: Topology | None = None
-    """How the TPU chips of several nodes form one slice, such as 4x4 or 2x2x4. The pool is this one slice, and its ceiling is the whole
-    slice. Default: each node uses its own chips, connected as on its machine."""
+    """Topology of the slice that the TPU chips of several nodes form, such as 4x4 or 2x2x4. The pool is this one slice, and its ceiling
+    is the whole slice. Default: each node uses its own chips, connected as on its machine."""
 
     local_ssd_disks: Annotated[int, Field(ge=0, le=32)] = 0
     """Number of 375 GB disks in addition to those that come with the machine."""
@@ -226,24 +227,24 @@ class GkeNodeOptions(DescribedRecord):
     it. Default: the cluster's key (`cluster.security`), or Google's."""
 
     confidential_nodes: Confidential | None = None
-    """How the nodes encrypt their memory: `sev`, `sev_snp` or `tdx`, on machines that support it. Default: no encryption by the
-    processor."""
+    """Memory encryption of the nodes: `sev`, `sev_snp` or `tdx`, on machines that support it. Default: no encryption by the processor."""
 
     secondary_boot_disk_images: tuple[Annotated[str, Field(pattern=DISK_IMAGE)], ...] = ()
     """Disk images with preloaded container images, which nodes then need not pull, such as projects/PROJECT/global/images/IMAGE."""
 
     surge: GkeSurge | None = None
-    """How many nodes an upgrade replaces at once; not for flex-start and queued pools, whose nodes GKE does not upgrade while they run.
-    Default: one, removed before its replacement is created."""
+    """Number of nodes that an upgrade replaces at once; not for flex-start and queued pools, whose nodes GKE does not upgrade while they
+    run. Default: one, removed before its replacement is created."""
 
     hold_upgrades: bool = False
-    """Whether GKE upgrades the nodes only when support for their version ends; not for flex-start and queued pools, whose nodes GKE does
-    not upgrade while they run."""
+    """Upgrade nodes only when support for their version ends; not for flex-start and queued pools, whose nodes GKE does not upgrade
+    while they run."""
 
 
 class NodeNetwork(StrEnum):
-    """How GPUs on different nodes communicate. ORDINARY uses the nodes' own network over TCP; GPUDIRECT accesses GPU memory by RDMA, on
-    machines with network cards for it.
+    """Network between GPUs on different nodes.
+
+    ORDINARY uses the nodes' own network over TCP; GPUDIRECT accesses GPU memory by RDMA, on machines with network cards for it.
     """
 
     ORDINARY = "ordinary"
@@ -262,12 +263,12 @@ class GkePool(GkeNodeOptions, PoolSettings):
     set this themselves."""
 
     topology: bool = False
-    """Whether Kueue places a job's pods by network topology. Only for pools with classes of their own, whose nodes either always run
+    """Let Kueue place a job's pods by network topology. Only for pools with classes of their own, whose nodes either always run
     (min_nodes equals max_nodes) or are queued."""
 
 
 class ReservationKind(StrEnum):
-    """How AWS capacity was reserved. ON_DEMAND is an ODCR, held until it is cancelled. CAPACITY_BLOCK is for a fixed time, in one zone."""
+    """Kind of AWS reservation. ON_DEMAND is an ODCR, kept until it is cancelled. CAPACITY_BLOCK is for a fixed time, in one zone."""
 
     ON_DEMAND = "on-demand"
     CAPACITY_BLOCK = "capacity-block"
@@ -277,7 +278,7 @@ class EksReservation(DescribedRecord):
     """The AWS capacity reservations that a reserved pool uses, selected by ids or by tags, never both."""
 
     kind: ReservationKind = ReservationKind.ON_DEMAND
-    """`on-demand` is an ODCR, held until it is cancelled; `capacity-block` is for a fixed time, in one zone."""
+    """`on-demand` is an ODCR, kept until it is cancelled; `capacity-block` is for a fixed time, in one zone."""
 
     ids: tuple[Annotated[str, Field(pattern=CAPACITY_RESERVATION)], ...] = ()
     """Reservation ids, cr-..."""
@@ -290,11 +291,11 @@ class EksReservation(DescribedRecord):
     identifies its account. Default: any."""
 
     @model_validator(mode="after")
-    def _ids_or_tags(self) -> Self:
+    def _either_ids_or_tags(self) -> Self:
         if bool(self.ids) == bool(self.tags):
             raise ValueError("give ids or tags, one of them")
         if self.owner is not None and self.ids:
-            raise ValueError("owner does not go with ids, which are of one account each; leave it out")
+            raise ValueError("owner cannot be combined with ids, each of which identifies its account; leave it out")
         return self
 
 
@@ -309,7 +310,7 @@ class QuietHoursSettings(DescribedRecord):
 
     @field_validator("schedule")
     @classmethod
-    def _karpenter_can_read_it(cls, schedule: str) -> str:
+    def _karpenter_can_parse_it(cls, schedule: str) -> str:
         if problem := cron_problem(schedule):
             raise ValueError(f"{problem}, as Karpenter reads cron")
         return schedule
@@ -317,34 +318,36 @@ class QuietHoursSettings(DescribedRecord):
 
 @dataclass(frozen=True)
 class Gp3Volume:
-    """A gp3 volume: its size in GiB, its operations a second, its MiB a second."""
+    """A gp3 volume."""
 
     gib: int
     iops: int = GP3_IOPS
+    """Operations per second."""
     throughput_mib: int = GP3_THROUGHPUT_MIB
+    """MiB per second."""
 
 
 IMAGES_AND_SCRATCH = Gp3Volume(200, 6000, 500)
-"""The default of a GPU node without disks of its own: images of tens of GiB are unpacked here, and jobs write here."""
+"""Default of a GPU node without NVMe disks: images of tens of GiB are unpacked on the volume, and jobs write to it."""
 
 SYSTEM_ALONE = Gp3Volume(30)
-"""The default where the machine's NVMe disks hold images, logs and scratch data. The image itself asks for 20 GiB at least (the volume of
-the AL2023 AMIs, variant nvidia too: awslabs/amazon-eks-ami, templates/al2023/variables-default.json, read 2026-11-24)."""
+"""Default if the machine's NVMe disks hold images, logs and scratch data. The image itself requires at least 20 GiB (the volume of the
+AL2023 AMIs, variant nvidia too: awslabs/amazon-eks-ami, templates/al2023/variables-default.json, read 2026-11-24)."""
 
 OTHER_WORK_VOLUME = Gp3Volume(100)
-"""The default of nodes for work without GPUs, whose images are small."""
+"""Default of nodes for work without GPUs, whose images are small."""
 
 
 def default_volume(machines: Iterable[Machine]) -> Gp3Volume:
-    """The default of a node that may be any of `machines`: their NVMe disks hold images and scratch data where each of them has some."""
+    """Return the default volume of a node that may be any of `machines`. NVMe disks only count if every machine has them."""
     return SYSTEM_ALONE if all(machine.local_ssd_gb for machine in machines) else IMAGES_AND_SCRATCH
 
 
 class EksNodeDisk(DescribedRecord):
-    """The volume of a node of EKS: a setting of stacks, and an argument of Ec2NodeClass.
+    """The volume of a node of EKS. Both stacks and Ec2NodeClass take these options.
 
-    Its bounds are gp3's, as the definition of EC2NodeClass v1.14.1 has them; an image has a few GiB itself, so that less than 20 GiB would
-    leave pods none. The defaults depend on the node, so they are made by `volume`.
+    The bounds are gp3's, as in the CRD of EC2NodeClass v1.14.1. The minimum is 20 GiB because an image takes a few GiB itself. The defaults
+    depend on the node, so `volume` calculates them.
     """
 
     boot_disk_gib: Annotated[int, Field(ge=20, le=16_384)] | None = None
@@ -360,14 +363,14 @@ class EksNodeDisk(DescribedRecord):
     disks replace it and for `other_work`."""
 
     def volume(self, default: Gp3Volume) -> Gp3Volume:
-        """The volume as asked for, and as `default` where nothing is asked; what is not asked for makes room for what is."""
+        """Return the requested volume, with missing values from `default`, raised or lowered to fit the requested ones."""
         throughput = self.boot_disk_throughput_mib or min(default.throughput_mib, (self.boot_disk_iops or default.iops) // _IOPS_PER_MIB)
         most = None if self.boot_disk_gib is None else self.boot_disk_gib * _IOPS_PER_GIB
         iops = self.boot_disk_iops or min(max(default.iops, throughput * _IOPS_PER_MIB), most or default.iops * _IOPS_PER_GIB)
         return Gp3Volume(self.boot_disk_gib or max(default.gib, -(-iops // _IOPS_PER_GIB)), iops, throughput)
 
     @model_validator(mode="after")
-    def _the_disk_can_be_had(self) -> Self:
+    def _within_gp3_limits(self) -> Self:
         gib, iops, throughput = self.boot_disk_gib, self.boot_disk_iops, self.boot_disk_throughput_mib
         if iops is not None and throughput is not None and throughput * _IOPS_PER_MIB > iops:
             raise ValueError("boot_disk_throughput_mib is above a quarter of boot_disk_iops; raise boot_disk_iops")
@@ -389,7 +392,7 @@ class EksPool(EksNodeDisk, PoolSettings):
     """Periods in which Karpenter does not disrupt nodes voluntarily."""
 
     efa: bool = False
-    """Whether every network card of every node gets an EFA interface, for multi-node training."""
+    """Give every network card of every node an EFA interface, for multi-node training."""
 
     compact_placement: bool = False
-    """Whether nodes run close together in a cluster placement group: in one zone, without a reservation, with more stock-outs."""
+    """Run nodes close together in a cluster placement group: in one zone, without a reservation, with more stock-outs."""

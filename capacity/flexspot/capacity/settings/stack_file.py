@@ -1,4 +1,4 @@
-"""Reading a stack file's settings, and saying everything that is wrong with them at once, each with its line and in the file's words."""
+"""Read the settings of a stack file. All problems are reported at once, each with its line and its path in the file."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 Location = tuple[int | str, ...]
 
-_LONGEST = 60
-"""About half a line."""
+_MOST_CHARACTERS = 60
+"""Most characters of a value in a message: about half a line."""
 
-_WORDS = (
+_REPLACED_WORDS = (
     (r"^Value error, ", ""),
     (r"^(Input|String|Tuple|List|Dictionary|Value|Set|Object) should ", "should "),
     (r"a valid (array|tuple|list)$", "a list"),
@@ -44,41 +44,44 @@ _WORDS = (
 )
 
 _MEMBER = re.compile(r"<\w+\.\w+: '([^']*)'>")
-"""How Python writes a member of an enum, and so does pydantic where a field takes some of them."""
+"""The representation of an enum's member, which pydantic uses in errors about a subset of members."""
 
 
 def problem_of(models: Mapping[Platform, type[BaseModel]], platform: Platform, error: Any, value: object) -> SettingsProblem:
-    """One error of `value` against the model of `platform`; the other platforms' models tell what is a setting there."""
+    """Return the problem for one error of `value` against the model of `platform`.
+
+    The other models show if a setting belongs to another platform.
+    """
     is_key = bool(error["loc"]) and error["loc"][-1] == "[key]"
     location: Location = tuple(step for step in error["loc"] if step != "[key]")
     path = ".".join(map(str, location)) or "(all)"
-    written = str(location[-1]) if is_key else reached(value, location)
+    written = str(location[-1]) if is_key else value_at(value, location)
     kind: str = error["type"]
     if kind == "extra_forbidden":
         return _not_a_setting(models, platform, location)
     if kind == "missing":
         field = model_at(models[platform], location[:-1]).model_fields[str(location[-1])]
-        return SettingsProblem(path, "", "is missing", f"it is {_form(field) or _wanted(field.annotation)}")
-    # Of settings by name their own name says most; where something else belongs, it would mislead.
+        return SettingsProblem(path, "", "is missing", f"it is {_form(field) or _accepted(field.annotation)}")
+    # A mapping is shown by its name. Where another type is expected, the name would mislead.
     misleads = isinstance(written, dict) and not kind.startswith("value_error")
-    told = "" if misleads else shown(cast("object", written))
-    return SettingsProblem(path, told, *said(error))
+    value_text = "" if misleads else shown(cast("object", written))
+    return SettingsProblem(path, value_text, *said(error))
 
 
 def said(error: Any) -> tuple[str, str]:
-    """What is wrong, and what is allowed instead."""
+    """Return the problem and the allowed values or remedy for an error of pydantic."""
     kind = error["type"]
     if kind == "enum":
         written = str(error["input"])
         return "is not one of the allowed values", nearest(written, _expected(error))
-    # Some of an enum's members alone are allowed.
+    # The field allows only some members of an enum.
     if kind == "literal_error" and (members := _MEMBER.findall(error["ctx"]["expected"])):
         return "is not one of the allowed values", nearest(str(error["input"]), members)
     if kind == "string_pattern_mismatch":
         words = FORMS[error["ctx"]["pattern"]]
         return ("is not a valid name" if "40 at most" in words else "does not have the form that it must"), f"allowed: {words}"
     text = str(error["msg"])
-    for pattern, words in _WORDS:
+    for pattern, words in _REPLACED_WORDS:
         text = re.sub(pattern, words, text)
     if kind == "string_type" and isinstance(error["input"], (int, float)):
         return text, "put it in quotes"
@@ -87,9 +90,9 @@ def said(error: Any) -> tuple[str, str]:
 
 
 def shown(written: object) -> str:
-    """What was written, as YAML has it and short enough for a message; of settings by name their own name."""
+    """Return a value in YAML, short enough for a message. A mapping is shown by the value of its key `name`, if it has one."""
     if isinstance(written, dict):
-        name = reached(written, ("name",))
+        name = value_at(written, ("name",))
         return repr(name) if isinstance(name, str) else ""
     if isinstance(written, str):
         text = repr(written)
@@ -98,11 +101,11 @@ def shown(written: object) -> str:
             text = yaml.safe_dump(written, default_flow_style=True, width=10_000).removesuffix("\n...\n").strip()
         except (yaml.YAMLError, RecursionError, ValueError):
             text = type(written).__name__
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
+    return text if len(text) <= _MOST_CHARACTERS else f"{text[: _MOST_CHARACTERS - 3]}..."
 
 
-def reached(value: Any, location: Location) -> Any:
-    """What stands at `location`; None where nothing does."""
+def value_at(value: Any, location: Location) -> Any:
+    """Return the value at `location`, or None if there is none."""
     for step in location:
         try:
             value = value[step]
@@ -121,7 +124,7 @@ def _not_a_setting(models: Mapping[Platform, type[BaseModel]], platform: Platfor
 
 
 def model_at(model: type[BaseModel], location: Location) -> type[BaseModel]:
-    """The model of what stands at `location` in the settings, or of the nearest thing around it."""
+    """Return the model of the settings at `location`, or of the nearest settings around it."""
     for step in location:
         if isinstance(step, str) and step in model.model_fields:
             model = next(_models_in(model.model_fields[step].annotation), model)
@@ -136,13 +139,13 @@ def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
 
 
 def _expected(error: Any) -> list[str]:
-    # Pydantic's own list, `'spot', 'on-demand' or 'reserved'`: it knows which enum stood there.
+    # Pydantic lists the enum's values: `'spot', 'on-demand' or 'reserved'`.
     return [word.strip(" '") for word in error["ctx"]["expected"].replace(" or ", ",").split(",")]
 
 
 def _form(field: FieldInfo) -> str:
-    """What a field with a form of its own takes, in the words for that form; empty where it has none."""
-    # Of a field that may be nothing, the form is inside of its annotation.
+    """Return the description of the form that a field requires, or an empty string if it has none."""
+    # The form of an optional field is inside its annotation.
     either = get_args(field.annotation)
     optional = either if type(None) in either else ()
     inside = [each for argument in optional for info in getattr(argument, "__metadata__", ()) for each in info.metadata]
@@ -150,8 +153,8 @@ def _form(field: FieldInfo) -> str:
     return next((FORMS[pattern] for pattern in patterns if pattern in FORMS), "")
 
 
-def _wanted(annotation: Any) -> str:
-    """What a field takes, in words."""
+def _accepted(annotation: Any) -> str:
+    """Describe the values that a field accepts."""
     if isinstance(annotation, type) and issubclass(annotation, Enum):
         return f"one of {', '.join(str(each.value) for each in annotation)}"
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
@@ -161,18 +164,18 @@ def _wanted(annotation: Any) -> str:
 
 
 SETTINGS_KEY = "flexspot:platform"
-"""The key under `config` that holds the settings."""
+"""Key under `config` that contains the settings."""
 
 NodePath = tuple[str, ...]
 
-_DEEPEST = 12
-"""Deeper than any setting stands; an alias that holds itself would go on for ever."""
+_MOST_LEVELS = 12
+"""Most levels below the settings. No setting is deeper, and an alias that contains itself would have no end."""
 
 
 def lines_of(text: str) -> Callable[[str], int | None]:
-    """Finds the line (from 1) on which the setting of a path stands, or the nearest thing around it that does."""
+    """Return a function that finds the line (from 1) of the setting at a path, or of the nearest setting around it."""
     above = len(("config", SETTINGS_KEY))
-    # Of a key that stands twice the last counts, as it does for YAML.
+    # The last of a repeated key wins, as in YAML.
     found = {path[above:]: line for path, line in _lines(text) if path[:above] == ("config", SETTINGS_KEY)}
 
     def line_of(path: str) -> int | None:
@@ -184,26 +187,26 @@ def lines_of(text: str) -> Callable[[str], int | None]:
     return line_of
 
 
-def keys_that_stand_twice(text: str) -> list[SettingsProblem]:
-    """Keys down to the settings' own of which YAML would take the last and drop the rest without a word."""
+def duplicate_keys(text: str) -> list[SettingsProblem]:
+    """Return a problem for each repeated key. YAML would silently use the last one."""
     first: dict[NodePath, int] = {}
     problems: list[SettingsProblem] = []
     repeated: list[NodePath] = []
     for path, line in _lines(text):
         if any(path[: len(each)] == each and path != each for each in repeated):
-            # What stands below a repeated key is repeated with it.
+            # Keys below a repeated key are not reported again.
             continue
         if path in first:
-            told = ".".join(path[2:] or path)
+            key = ".".join(path[2:] or path)
             problem = f"stands twice, first on line {first[path]}"
-            problems.append(SettingsProblem(told, "", problem, "leave one of them out", "duplicate-name", line=line))
+            problems.append(SettingsProblem(key, "", problem, "leave one of them out", "duplicate-name", line=line))
             repeated.append(path)
         first.setdefault(path, line)
     return problems
 
 
 def _lines(text: str) -> list[tuple[NodePath, int]]:
-    """The path and line of every key and list item that is `config`, below it our key, or below that."""
+    """Return the path and line of every key and list item that is `config`, the key of the settings in it, or below that."""
     found: list[tuple[NodePath, int]] = []
     for path, node in _nodes(yaml.compose(text, Loader=yaml.CSafeLoader), (), set()):
         if path[:1] == ("config",) and (len(path) == 1 or path[1] == SETTINGS_KEY):
@@ -212,11 +215,11 @@ def _lines(text: str) -> list[tuple[NodePath, int]]:
 
 
 def _nodes(node: Any, path: NodePath, seen: set[int]) -> Iterator[tuple[NodePath, Any]]:
-    """Every key and list item below a node. What an alias names is gone through once: it may hold itself, or itself many times.
+    """Yield every key and list item below a node. Each aliased node is visited once, because it may contain itself, or itself many times.
 
     The settings are two keys deep in the file.
     """
-    if id(node) in seen or len(path) > _DEEPEST + 2:
+    if id(node) in seen or len(path) > _MOST_LEVELS + 2:
         return
     seen.add(id(node))
     if isinstance(node, yaml.MappingNode):
@@ -229,17 +232,17 @@ def _nodes(node: Any, path: NodePath, seen: set[int]) -> Iterator[tuple[NodePath
             yield from _nodes(value, (*path, str(number)), seen)
 
 
-_TOLD = 50
-"""As many problems of this kind as anybody reads; aliases upon aliases would make millions of them."""
+_MOST_PROBLEMS = 50
+"""Most problems of this kind that are reported. Nested aliases could cause millions of them."""
 
 _MOST_VALUES = 100_000
-"""More values than any platform's settings hold; ten lines of aliases upon aliases hold billions, which nobody could go through."""
+"""Most values in the settings. Ten lines of nested aliases can contain billions of values, too many to check."""
 
 _KINDS = {"date": "a date", "datetime": "a date", "bytes": "binary data", "set": "a set"}
 
 
 def read_stack_file(path: Path) -> PlatformSettings:
-    """The settings of a stack file. Raises SettingsError with every problem and its line, or FileNotFoundError."""
+    """Return the settings of a stack file. Raises SettingsError with every problem and its line, or FileNotFoundError."""
     try:
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
@@ -250,13 +253,13 @@ def read_stack_file(path: Path) -> PlatformSettings:
         raise SettingsError(path.name, [_not_yaml(error)]) from error
     except (ValueError, RecursionError) as error:
         # A date such as 2026-13-45, or lists nested a thousand deep.
-        problem = SettingsProblem("(whole file)", "", f"holds what cannot be read: {error}", "put dates and long numbers in quotes")
+        problem = SettingsProblem("(whole file)", "", f"contains an unreadable value: {error}", "put dates and long numbers in quotes")
         raise SettingsError(path.name, [problem]) from error
-    value = reached(content, ("config", SETTINGS_KEY))
+    value = value_at(content, ("config", SETTINGS_KEY))
     if value is None:
         problem = SettingsProblem(f"config.{SETTINGS_KEY}", "", "is missing", "every stack file has its settings under this key")
         raise SettingsError(path.name, [problem])
-    if twice := keys_that_stand_twice(text):
+    if twice := duplicate_keys(text):
         raise SettingsError(path.name, twice)
     try:
         return parse_settings(value, path.name)
@@ -265,16 +268,16 @@ def read_stack_file(path: Path) -> PlatformSettings:
 
 
 def parse_settings(value: object, source: str) -> PlatformSettings:
-    """Settings from plain data, such as a stack's configuration value. Raises SettingsError naming `source`."""
-    if unsayable := list(dict.fromkeys(islice(_unsayable(value, "", iter(range(_MOST_VALUES))), _TOLD))):
-        raise SettingsError(source, unsayable)
+    """Return settings from plain data, such as a stack's configuration value. Raises SettingsError naming `source`."""
+    if unsupported := list(dict.fromkeys(islice(_unsupported(value, "", iter(range(_MOST_VALUES))), _MOST_PROBLEMS))):
+        raise SettingsError(source, unsupported)
     platform = _platform_of(value, source)
     try:
-        # Through JSON, in which YAML's lists are the tuples that the models hold, and still no text is taken for a number.
+        # JSON in strict mode turns lists into the models' tuples and still accepts no text as a number.
         return MODELS[platform].model_validate_json(json.dumps(value), strict=True)
     except ValidationError as error:
-        # A list whose items are all wrong is also called too short; the items' own problems say enough.
-        errors = [each for each in error.errors() if not (each["type"] == "too_short" and reached(value, each["loc"]))]
+        # Pydantic also reports a list of invalid items as too short. The items' own problems suffice.
+        errors = [each for each in error.errors() if not (each["type"] == "too_short" and value_at(value, each["loc"]))]
         raise SettingsError(source, [problem_of(MODELS, platform, each, value) for each in errors]) from error
 
 
@@ -285,10 +288,10 @@ def _not_yaml(error: yaml.YAMLError) -> SettingsProblem:
 
 
 def _platform_of(value: object, source: str) -> Platform:
-    """Checks `cloud`; every other setting depends on it, so its problem is reported first and alone."""
+    """Return the value of `cloud`. Every other setting depends on it, so a problem with it is reported first and alone."""
     if not isinstance(value, dict):
         raise SettingsError(source, [SettingsProblem("(all)", shown(value), "should be settings by name, such as cloud: local", "")])
-    written = reached(value, ("cloud",))
+    written = value_at(value, ("cloud",))
     if written is None:
         raise SettingsError(source, [SettingsProblem("cloud", "", "is missing", nearest("", Platform))])
     if not isinstance(written, str) or written not in set(Platform):
@@ -297,10 +300,11 @@ def _platform_of(value: object, source: str) -> Platform:
     return Platform(written)
 
 
-def _unsayable(value: object, path: str, left: Iterator[int], around: tuple[int, ...] = ()) -> Iterator[SettingsProblem]:
-    """Values that YAML can hold and settings cannot: dates, binary, numbers without end, aliases that hold themselves or repeat too much.
+def _unsupported(value: object, path: str, left: Iterator[int], around: tuple[int, ...] = ()) -> Iterator[SettingsProblem]:
+    """Yield a problem for each value that YAML supports and settings do not.
 
-    `left` gives one number for each value that may still be looked at.
+    These are dates, binary data, infinite numbers, and aliases that contain themselves or repeat too much. `left` yields one number for
+    each value that may still be checked.
     """
     below = (*around, id(value))
     if next(left, None) is None:
@@ -308,25 +312,25 @@ def _unsayable(value: object, path: str, left: Iterator[int], around: tuple[int,
             path.partition(".")[0], "", f"holds over {_MOST_VALUES:,} values with what is before it", "leave the aliases out"
         )
         return
-    if below[-1] in around or len(around) > _DEEPEST:
+    if below[-1] in around or len(around) > _MOST_LEVELS:
         yield SettingsProblem(path.partition(".")[0], "", "goes deeper than any setting", "leave the alias out")
     elif isinstance(value, dict):
         for key, each in cast("dict[object, object]", value).items():
             inside = f"{path}.{key}" if path else str(key) or "''"
             if not isinstance(key, str) or not key:
                 yield SettingsProblem(inside, "", "is not a name", "put it in quotes, or leave it out")
-            yield from _unsayable(each, inside, left, below)
+            yield from _unsupported(each, inside, left, below)
     elif isinstance(value, list):
         for number, each in enumerate(cast("list[object]", value)):
-            yield from _unsayable(each, f"{path}.{number}" if path else str(number), left, below)
-    elif (problem := _unsayable_scalar(value)) is not None:
+            yield from _unsupported(each, f"{path}.{number}" if path else str(number), left, below)
+    elif (problem := _unsupported_scalar(value)) is not None:
         yield SettingsProblem(path or "(all)", *problem)
 
 
-def _unsayable_scalar(value: object) -> tuple[str, str, str] | None:
-    """What was written, what is wrong with it and what is allowed; None when nothing is."""
+def _unsupported_scalar(value: object) -> tuple[str, str, str] | None:
+    """Return the value, its problem and the remedy, or None if the value is supported."""
     if isinstance(value, float) and not math.isfinite(value):
-        return shown(value), "is not a number that can be meant", ""
+        return shown(value), "is not a finite number", ""
     if isinstance(value, int) and abs(value) > 2**63:
         return "", "is larger than any setting can be", ""
     if isinstance(value, str) and not value.isascii() and any("\ud800" <= letter <= "\udfff" for letter in value):

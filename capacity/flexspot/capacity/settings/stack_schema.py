@@ -1,4 +1,4 @@
-"""The JSON schema of a stack file; `python -m flexspot.capacity.settings.stack_schema` writes docs/settings-reference.md from it."""
+"""The JSON schema of a stack file. `python -m flexspot.capacity.settings.stack_schema` writes docs/settings-reference.md from it."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ if TYPE_CHECKING:
 
 
 _DESCRIBED = {Platform.GKE: GKE_MACHINE, Platform.EKS: EC2_MACHINE}
-"""How machines are called that a stack file may describe."""
+"""Patterns of the names of machines that a stack file may describe."""
 
 _POOLS = {Platform.LOCAL: LocalPool, Platform.GKE: GkePool, Platform.EKS: EksPool}
 
 
 def stack_file_schema() -> dict[str, Any]:
-    """The schema of a whole `Pulumi.<stack>.yaml`: our one key strictly, other programs' keys as they like."""
+    """Return the schema of a whole `Pulumi.<stack>.yaml`: strict for the project's own key, open for other programs' keys."""
     _, generated = models_json_schema([(model, "validation") for model in MODELS.values()], ref_template="#/$defs/{model}")
     definitions: dict[str, Any] = generated["$defs"]
     _name_the_machines(definitions)
     for each in definitions.values():
-        for told in each.get("properties", {}).values():
-            # As one line: an editor wraps it where its window ends.
-            told["description"] = " ".join(told["description"].split())
+        for field in each.get("properties", {}).values():
+            # One line, because editors wrap descriptions to their window.
+            field["description"] = " ".join(field["description"].split())
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Flexspot stack file",
@@ -50,7 +50,7 @@ def stack_file_schema() -> dict[str, Any]:
                         "type": "object",
                         "required": ["cloud"],
                         "properties": {"cloud": {"enum": [platform.value for platform in MODELS]}},
-                        # One branch a cloud: an editor then tells what is wrong with that branch, and not that none of three fits.
+                        # One branch per cloud, so that editors report problems of that branch, and not that none of three fits.
                         "allOf": [
                             {
                                 "if": {"properties": {"cloud": {"const": platform.value}}, "required": ["cloud"]},
@@ -67,7 +67,7 @@ def stack_file_schema() -> dict[str, Any]:
 
 
 def _name_the_machines(definitions: dict[str, Any]) -> None:
-    """Machines are names of the catalog; an editor lists those that have GPUs where a pool is written, and takes those of `machines`."""
+    """Restrict the machines of pools to those of the catalog with GPUs, and to the names that `machines` may have."""
     for platform in MODELS:
         machines = machines_of(VOCABULARIES[platform].catalog).values()
         names = [machine.name for machine in machines if machine.gpu]
@@ -86,11 +86,11 @@ PAGE = Path(__file__).resolve().parents[4] / "docs" / "settings-reference.md"
 _ROOTS = {"LocalSettings": "The local control plane", "GkeSettings": "GKE", "EksSettings": "EKS"}
 _TITLES = {"Gke": "GKE", "Eks": "EKS", "Gpu": "GPU", "Settings": ""}
 _LONGEST_LIST = 12
-"""How many words of a choice are listed: there are more machines than anybody reads in a table."""
+"""Most values of a choice that are listed. The catalog has more machines than a table can show."""
 
 
 def page() -> str:
-    """The page's text."""
+    """Return the text of the page."""
     models: dict[str, Any] = stack_file_schema()["$defs"]
     of_roots: list[set[str]] = [set(models[root]["properties"]) for root in _ROOTS]
     shared = set[str].intersection(*of_roots) - {"cloud", "pools"}
@@ -114,7 +114,7 @@ def page() -> str:
 
 
 def _parts(models: dict[str, Any]) -> list[str]:
-    """The models inside the settings, in the order in which somebody who reads on meets them."""
+    """Return the models inside the settings, in the order of their first reference."""
     found: dict[str, None] = {}
     waiting = list(_ROOTS)
     while waiting:
@@ -125,7 +125,7 @@ def _parts(models: dict[str, Any]) -> list[str]:
 
 
 def _references(schema: Any) -> Iterator[str]:
-    """The models that a schema refers to."""
+    """Yield the models that a schema refers to."""
     if isinstance(schema, dict):
         fields = cast("dict[str, Any]", schema)
         if "$ref" in fields:
@@ -140,42 +140,42 @@ def _references(schema: Any) -> Iterator[str]:
 def _table(model: dict[str, Any], models: dict[str, Any], only: set[str]) -> str:
     required = set(model.get("required", ()))
     rows = [
-        f"| `{name}` | {_takes(told, models)} | {_default(told, needed=name in required)} | {table_cell(told['description'])} |"
-        for name, told in model["properties"].items()
+        f"| `{name}` | {_takes(field, models)} | {_default(field, needed=name in required)} | {table_cell(field['description'])} |"
+        for name, field in model["properties"].items()
         if name in only
     ]
     return "\n".join(["| setting | takes | default | says |", "|---|---|---|---|", *rows])
 
 
-def _takes(told: dict[str, Any], models: dict[str, Any]) -> str:
-    """What may be written, in words."""
-    if "$ref" in told:
-        name = told["$ref"].rpartition("/")[2]
+def _takes(field: dict[str, Any], models: dict[str, Any]) -> str:
+    """Describe the accepted values."""
+    if "$ref" in field:
+        name = field["$ref"].rpartition("/")[2]
         title = _title(name)
         return f"[{title}](#{anchor(title)})" if "properties" in models[name] else _choice(models[name]["enum"])
-    if "anyOf" in told:
-        return " or ".join(_takes(each, models) for each in told["anyOf"] if each.get("type") != "null")
-    if "enum" in told or "const" in told:
-        return _choice(told.get("enum") or [told["const"]])
-    if told["type"] == "array":
-        return f"list of: {_takes(told['items'], models)}"
-    if told["type"] == "object":
-        [values] = told.get("patternProperties", {}).values() or [told["additionalProperties"]]
+    if "anyOf" in field:
+        return " or ".join(_takes(each, models) for each in field["anyOf"] if each.get("type") != "null")
+    if "enum" in field or "const" in field:
+        return _choice(field.get("enum") or [field["const"]])
+    if field["type"] == "array":
+        return f"list of: {_takes(field['items'], models)}"
+    if field["type"] == "object":
+        [values] = field.get("patternProperties", {}).values() or [field["additionalProperties"]]
         return f"by name: {_takes(values, models)}"
-    return _plain(told)
+    return _plain(field)
 
 
-def _plain(told: dict[str, Any]) -> str:
-    """What one value may be that is no choice, no list and no part."""
-    match told["type"]:
+def _plain(field: dict[str, Any]) -> str:
+    """Describe the accepted values of a field that is no choice, list or model."""
+    match field["type"]:
         case "integer":
-            return _between(told)
+            return _between(field)
         case "boolean":
             return "`true` or `false`"
         case "number":
-            return f"a number up to {told['maximum']:,}"
+            return f"a number up to {field['maximum']:,}"
         case _:
-            pattern = told.get("pattern", "")
+            pattern = field.get("pattern", "")
             return "a name" if pattern == NAME else table_cell(FORMS.get(pattern, "text"))
 
 
@@ -183,17 +183,17 @@ def _choice(words: list[Any]) -> str:
     return ", ".join(f"`{each}`" for each in words) if len(words) <= _LONGEST_LIST else f"one of {len(words)} such as `{words[0]}`"
 
 
-def _between(told: dict[str, Any]) -> str:
-    least, most = told.get("minimum"), told.get("maximum")
+def _between(field: dict[str, Any]) -> str:
+    least, most = field.get("minimum"), field.get("maximum")
     if least is not None and most is not None:
         return f"{least:,} to {most:,}"
     return "a whole number" if least is None else f"{least:,} or more"
 
 
-def _default(told: dict[str, Any], *, needed: bool) -> str:
+def _default(field: dict[str, Any], *, needed: bool) -> str:
     if needed:
         return "**required**"
-    default = told.get("default")
+    default = field.get("default")
     if default is None or default in ([], {}):
         return ""
     if isinstance(default, dict):
@@ -202,7 +202,7 @@ def _default(told: dict[str, Any], *, needed: bool) -> str:
 
 
 def _title(model: str) -> str:
-    """A model as people call it: `EksPool` is an EKS pool, `TeamSettings` a team."""
+    """Return the title of a model: "EKS pool" for `EksPool`, "Team" for `TeamSettings`."""
     words = [_TITLES.get(word, word.lower()) for word in re.findall("[A-Z][a-z]+", model)]
     title = " ".join(word for word in words if word)
     return title[0].upper() + title[1:]

@@ -1,4 +1,4 @@
-"""What holds checkpoints and datasets, and teams' queues of work items."""
+"""Storage for checkpoints and datasets, and teams' queues of work items."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from flexspot.capacity.catalog.data_files import DescribedRecord
 from flexspot.capacity.values.names import AWS_KEY, GCP_KEY, Name, Zone
 
 LEASE_MARGIN_SECONDS = 30
-"""How much longer than a worker's grace its lease must be: for the last write, and for clocks that differ."""
+"""Seconds by which a worker's lease must exceed its grace period: for the last write, and for clock differences."""
 
 
 class StorageSettings(DescribedRecord):
@@ -44,10 +44,11 @@ class StorageKind(StrEnum):
 
 
 EFS_TEAMS = 190
-"""EFS takes a policy of 20,000 characters (API reference, PutFileSystemPolicy), and each team's access point takes some 90 of them."""
+"""Maximum teams of an EFS file system. A policy may have 20,000 characters (API reference, PutFileSystemPolicy), and each team's access
+point takes some 90 of them."""
 
 IdleDays = Literal[0, 1, 7, 14, 30, 60, 90, 180, 270, 365]
-"""None, and the days that EFS's lifecycle rules know (EFS API reference, LifecyclePolicy, TransitionToIA)."""
+"""Days of EFS's lifecycle rules (EFS API reference, LifecyclePolicy, TransitionToIA). 0: no rule."""
 
 
 class Efs(DescribedRecord):
@@ -67,7 +68,7 @@ class Efs(DescribedRecord):
 
 
 class LustreDeployment(StrEnum):
-    """What happens to a Lustre file system when one of its servers fails; the names are AWS's.
+    """Durability of a Lustre file system when one of its servers fails; the names are AWS's.
 
     PERSISTENT_2 keeps two copies in its zone and replaces the server; AWS does not offer it in every region. SCRATCH_2 loses the files on
     that server.
@@ -78,19 +79,19 @@ class LustreDeployment(StrEnum):
 
 
 LUSTRE_LEAST_GIB, LUSTRE_STEP_GIB = 1200, 2400
-"""The smallest file system of Lustre, and the steps of all others (FSx API reference, CreateFileSystem, StorageCapacity: SSD)."""
+"""Size of the smallest Lustre file system, and the unit of all others (FSx API reference, CreateFileSystem, StorageCapacity: SSD)."""
 
 
-def _of_lustres_sizes(gib: int) -> int:
+def _lustre_size(gib: int) -> int:
     if gib != LUSTRE_LEAST_GIB and (gib <= 0 or gib % LUSTRE_STEP_GIB):
-        raise ValueError(f"is no size that Lustre has; use {LUSTRE_LEAST_GIB}, {LUSTRE_STEP_GIB} or a multiple of {LUSTRE_STEP_GIB}")
+        raise ValueError(f"is not a size of Lustre; use {LUSTRE_LEAST_GIB}, {LUSTRE_STEP_GIB} or a multiple of {LUSTRE_STEP_GIB}")
     return gib
 
 
 class Lustre(DescribedRecord):
     """The FSx for Lustre file system, where datasets use Lustre."""
 
-    capacity_gib: Annotated[int, Field(ge=LUSTRE_LEAST_GIB), AfterValidator(_of_lustres_sizes)] = LUSTRE_LEAST_GIB
+    capacity_gib: Annotated[int, Field(ge=LUSTRE_LEAST_GIB), AfterValidator(_lustre_size)] = LUSTRE_LEAST_GIB
     """Size in GiB, paid by the month whether used or not: 1200, 2400 or a multiple of 2400. It grows in place; a smaller size replaces
     it. Bucket contents beyond this size cannot be read."""
 
@@ -111,19 +112,19 @@ class Lustre(DescribedRecord):
     production."""
 
     @model_validator(mode="after")
-    def _throughput_is_bought_with_persistent_storage_alone(self) -> Self:
+    def _only_persistent_storage_has_throughput(self) -> Self:
         if self.deployment is LustreDeployment.SCRATCH_2 and self.throughput_mbps_per_tib is not None:
             raise ValueError("has throughput_mbps_per_tib with SCRATCH_2, which takes none; leave it out, or use PERSISTENT_2")
         return self
 
     @property
     def bought_mbps_per_tib(self) -> int | None:
-        """The throughput that is bought with each TiB; None where none can be."""
+        """Throughput bought with each TiB. None if the deployment does not sell throughput."""
         return None if self.deployment is LustreDeployment.SCRATCH_2 else self.throughput_mbps_per_tib or LUSTRE_MBPS_PER_TIB
 
 
 LUSTRE_MBPS_PER_TIB = 125
-"""What PERSISTENT_2 has where nobody says more: the least that it takes (FSx API reference, PerUnitStorageThroughput)."""
+"""Default throughput of PERSISTENT_2 in MB/s per TiB: its minimum (FSx API reference, PerUnitStorageThroughput)."""
 
 
 class EksStorage(StorageSettings):
@@ -150,23 +151,23 @@ class EksStorage(StorageSettings):
 
     @property
     def file_systems(self) -> dict[str, StorageKind]:
-        """What is not mounted from a bucket, by purpose: the name of the setting, which is the claim's too."""
+        """File systems that workloads mount instead of a bucket, by purpose: the name of the setting, which is also the claim's name."""
         kinds: dict[str, StorageKind] = {"checkpoints": self.checkpoints, "datasets": self.datasets}
         return {purpose: kind for purpose, kind in kinds.items() if kind is not StorageKind.S3}
 
     @property
     def in_efs(self) -> tuple[str, ...]:
-        """The purposes whose files are in EFS."""
+        """Purposes whose files are in EFS."""
         return tuple(purpose for purpose, kind in self.file_systems.items() if kind is StorageKind.EFS)
 
     @property
     def has_efs(self) -> bool:
-        """Whether anything is in EFS."""
+        """True if any files are in EFS."""
         return bool(self.in_efs)
 
     @property
     def has_lustre(self) -> bool:
-        """Whether anything is in Lustre."""
+        """True if any files are in Lustre."""
         return StorageKind.LUSTRE in self.file_systems.values()
 
 

@@ -1,4 +1,4 @@
-"""Teams, the cohorts that they lend to and borrow from, and how their work is let in."""
+"""Settings of teams, cohorts, workload classes, queues and admission."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from flexspot.capacity.values.names import GROUP, IAM_ROLE, IMAGE, LabelValue, N
 
 
 class AdmissionMode(StrEnum):
-    """What happens in teams' namespaces to objects that break a rule. In all other namespaces the sender gets a warning, except with NONE.
+    """Treatment of objects in teams' namespaces that break a rule. In all other namespaces the sender gets a warning, except with NONE.
 
     ENFORCE: they are rejected. WARN: they are admitted with a warning. NONE: the API server gets no rules.
     """
@@ -37,20 +37,23 @@ class Admission(DescribedRecord):
     """The rules that the API server enforces."""
 
     mode: AdmissionMode = AdmissionMode.ENFORCE
-    """What happens in teams' namespaces to objects that break a rule. `enforce`: they are rejected. `warn`: they are admitted with a
+    """Treatment of objects in teams' namespaces that break a rule. `enforce`: they are rejected. `warn`: they are admitted with a
     warning. `none`: nothing. In all other namespaces the sender gets a warning, except with `none`."""
 
     default_owner_labels: bool | None = None
-    """Whether work in a team's namespace that has no owner labels gets those of the namespace; requires Kubernetes 1.36. Default: true
-    if the stack's version supports it."""
+    """Copy the owner labels of a team's namespace to work in it that has none; requires Kubernetes 1.36. Default: true if the stack's
+    version supports it."""
 
     rules_file: str | None = None
-    """Path, relative to the stack file's folder, of a file with your organisation's rule levels, rule parameters, rules that nobody may
-    suppress, and accepted findings, in the format that `flexspot lint` reads. Default: the rules as shipped."""
+    """Path, relative to the stack file's folder, of a file with your organisation's rule levels, rule parameters, rules that may not be
+    suppressed, and accepted findings, in the format that `flexspot lint` reads. Default: the rules as shipped."""
 
 
 class Stop(StrEnum):
-    """Whether a queue admits work. NONE: it does. HOLD: running work continues, nothing new starts. DRAIN: running work is also stopped."""
+    """Admission state of a queue.
+
+    NONE: it admits. HOLD: running work continues, nothing new starts. DRAIN: running work is also stopped.
+    """
 
     NONE = "none"
     HOLD = "hold"
@@ -64,10 +67,10 @@ def _pinned(image: str) -> str:
 
 
 class StockOuts(DescribedRecord):
-    """What happens to queued work when the cloud has no machines for a pool."""
+    """Treatment of queued work when the cloud has no machines for a pool."""
 
     watch: bool = False
-    """Whether a pod beside Kueue closes the flavor of a pool for which the autoscaler found no machines, so that queues use the team's
+    """Run a pod next to Kueue that closes the flavor of a pool for which the autoscaler found no machines, so that queues use the team's
     next pool. Without it, Kueue admits a job to the first pool again and again until it gives up. Works on EKS and on GKE node pools."""
 
     hold_minutes: Annotated[int, Field(ge=5, le=1440)] = 30
@@ -84,11 +87,11 @@ class Queueing(DescribedRecord):
     """Holds or drains the queues of all teams, for maintenance. If a team sets its own `stop`, the stricter of the two applies."""
 
     existing_kueue: bool = False
-    """Whether the cluster already has Kueue (v1beta2, with fair sharing enabled), so that none is installed. The local control plane
+    """True if the cluster already has Kueue (v1beta2, with fair sharing enabled), so that none is installed. The local control plane
     always installs its own."""
 
     stock_outs: StockOuts = StockOuts()
-    """Whether queues use the next pool when the cloud has no machines for the first."""
+    """Use of the next pool when the cloud has no machines for the first."""
 
 
 class ClassSettings(DescribedRecord):
@@ -104,15 +107,15 @@ class ClassSettings(DescribedRecord):
     """Value of that PriorityClass; higher values go first."""
 
     preempts: bool | None = None
-    """Whether its pods may preempt pods of lower priority. Set to false for queued classes: Kueue decides by quota whom queued work
+    """True if its pods may preempt pods of lower priority. Set to false for queued classes: Kueue decides by quota whom queued work
     preempts, and preemption by the scheduler would take capacity that is guaranteed to another team."""
 
     queued: bool | None = None
-    """Whether Kueue admits it. If false, it starts at once."""
+    """True if Kueue admits it. If false, it starts at once."""
 
     fallback: Fallback | None = None
-    """What moves it to its next capacity type. `quota`: Kueue, when a flavor's quota is used up. `stock-out`: the autoscaler, when the
-    cloud has no capacity left."""
+    """Trigger that moves it to its next capacity type. `quota`: Kueue, when a flavor's quota is used up. `stock-out`: the autoscaler,
+    when the cloud has no capacity left."""
 
     capacity: Annotated[CapacityOrder | None, Field()] = None
     """Capacity types, in the order to try them."""
@@ -127,31 +130,31 @@ class ClassSettings(DescribedRecord):
     """Seconds that its pods need between the termination signal and the end; limited to the notice that the capacity type gives."""
 
     checkpoint: bool | None = None
-    """Whether it writes checkpoints to a bucket and resumes from them."""
+    """True if it writes checkpoints to a bucket and resumes from them."""
 
     disruption_budget: bool | None = None
-    """Whether its services get a PodDisruptionBudget, which only limits evictions."""
+    """True if its services get a PodDisruptionBudget, which only limits evictions."""
 
 
 Gpus = Annotated[int, Field(ge=0, le=1_000_000)]
 GpusOfPools = dict[Name, Gpus]
-"""GPUs by name of a pool."""
+"""GPUs by pool name."""
 
 
 RESERVED_GROUPS = ("system:", "eks:", "aws:", "amazon:", "iam:")
-"""What no group of an access entry begins with. EKS user guide, "Create access entries"
+"""Prefixes that groups of an access entry must not have. EKS user guide, "Create access entries"
 (https://docs.aws.amazon.com/eks/latest/userguide/creating-access-entries.html, read 2026-11-24)."""
 
 
-def _of_people(group: str) -> str:
+def _group_of_people(group: str) -> str:
     if group.startswith("system:"):
         raise ValueError("is a group of the cluster's own; name a group of people: every user is in some of the cluster's")
     if group.startswith("arn:") and not re.fullmatch(IAM_ROLE, group):
-        raise ValueError("is no role; name the role that people take, arn:aws:iam::ACCOUNT:role/NAME: a user or a session is none")
+        raise ValueError("is not a role; name the role that people assume (arn:aws:iam::ACCOUNT:role/NAME), not a user or a session")
     return group
 
 
-Group = Annotated[str, Field(pattern=GROUP), AfterValidator(_of_people)]
+Group = Annotated[str, Field(pattern=GROUP), AfterValidator(_group_of_people)]
 Groups = Annotated[tuple[Group, ...], Field(max_length=20)]
 
 Weight = Annotated[int, Field(ge=1, le=1000)]

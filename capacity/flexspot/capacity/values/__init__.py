@@ -1,1 +1,1 @@
-"""Small values that every other room uses: errors, verdicts, names, quantities, money. Nothing here knows of a cloud."""
+"""Small values that all packages use: errors, verdicts, names, quantities, money. Nothing here depends on a cloud."""

@@ -1,7 +1,8 @@
-"""Whether a schedule of cron is one, as Karpenter reads it: five fields, each within its bounds, no range from high to low.
+"""Validation of cron schedules as Karpenter parses them: five fields, each within its bounds, no range from high to low.
 
-Karpenter asks the standard parser of github.com/robfig/cron v3 (read 2026-11-24: parser.go, spec.go), after the API server's looser
-pattern has let a schedule pass; one that it cannot read keeps the whole NodePool from being disrupted, and no event of the server says it.
+Karpenter uses the standard parser of github.com/robfig/cron v3 (read 2026-11-24: parser.go, spec.go). The API server's pattern is looser. A
+schedule that passes the pattern and not the parser keeps the whole NodePool from being disrupted, and no event of the API server reports
+it.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ _FIELDS = (
     ("hour", 0, 23, ()),
     ("day of the month", 1, 31, ()),
     ("month", 1, 12, _MONTHS),
-    # 7 is no Sunday here.
+    # The parser does not accept 7 for Sunday.
     ("day of the week", 0, 6, _DAYS),
 )
 
@@ -24,22 +25,22 @@ _PART = re.compile(r"(?:(?P<all>[*?])|(?P<low>\w+)(?:-(?P<high>\w+))?)(?:/(?P<st
 
 
 def cron_problem(schedule: str) -> str | None:
-    """What is wrong with a schedule of five fields, such as `0 8 * * mon-fri`; None where nothing is."""
+    """Return the problem of a schedule of five fields, such as `0 8 * * mon-fri`, or None if it is valid."""
     fields = schedule.split()
     if len(fields) != len(_FIELDS):
         found = "1 field" if len(fields) == 1 else f"{len(fields)} fields"
         return f"it has {found}; cron has five: minute, hour, day of the month, month, day of the week"
-    for written, (called, least, most, names) in zip(fields, _FIELDS, strict=True):
+    for written, (field, least, most, names) in zip(fields, _FIELDS, strict=True):
         for part in written.split(","):
             if problem := _part_problem(part, least, most, names):
-                return f"its {called} {written} {problem}"
+                return f"its {field} {written} {problem}"
     return None
 
 
 def _part_problem(part: str, least: int, most: int, names: tuple[str, ...]) -> str | None:
     match = _PART.fullmatch(part)
     if match is None:
-        return "is no value, range or step, such as 8, 8-18 or */2"
+        return "is not a value, range or step, such as 8, 8-18 or */2"
     if match["step"] is not None and int(match["step"]) == 0:
         return "has a step of 0; a step is 1 or more"
     ends = [_number(written, least, names) for written in (match["low"], match["high"]) if written is not None]

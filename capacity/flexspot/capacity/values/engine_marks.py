@@ -1,4 +1,4 @@
-"""The marks by which Pulumi's engine sends unknown values, secrets and outputs: one home for whoever reads or writes its protocol.
+"""Marks by which Pulumi's engine sends unknown values, secrets and outputs, for all code that reads or writes its protocol.
 
 Source: sdk/go/common/resource/plugin/rpc.go and sdk/go/common/resource/properties.go of Pulumi 3.259.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 UNKNOWN_TEXT: Final = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
-"""Stands for an unknown string, and for an unknown value whose type nobody knows."""
+"""Mark of an unknown string, and of an unknown value of unknown type."""
 
 UNKNOWNS: Final = frozenset(
     {
@@ -21,16 +21,16 @@ UNKNOWNS: Final = frozenset(
         "dd056dcd-154b-4c76-9bd3-c8f88648b5ff",  # an object
     }
 )
-"""What stands in place of an unknown value, one text for each type."""
+"""Marks of unknown values, one for each type."""
 
 SIGNATURE: Final = "4dabf18193072939515e22adb298388d"
-"""The key whose value says what a mapping is: SECRET, OUTPUT or RESOURCE."""
+"""Key whose value is the kind of a mapping: SECRET, OUTPUT or RESOURCE."""
 
 SECRET: Final = "1b47061264138c4ac30d75fd1eb44270"  # noqa: S105 -- a mark
-"""A secret's envelope; the secret stands under `value`."""
+"""Kind of a secret's envelope. The secret is under `value`."""
 
 OUTPUT: Final = "d0e6a833031e9bbcd3f4e8bde6ca49a4"
-"""An output's envelope; without `value` it is unknown."""
+"""Kind of an output's envelope. Without `value` it is unknown."""
 
 RESOURCE: Final = "5cf8f73096256a8f31e491e813e4eb8e"
-"""A reference to a resource."""
+"""Kind of a reference to a resource."""

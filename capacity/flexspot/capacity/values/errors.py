@@ -1,4 +1,4 @@
-"""What is wrong, told so that a person can fix it: what and where, what is allowed, what to do next."""
+"""Errors for users: problem and place, allowed values, and what to do next."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class ExitCode(IntEnum):
-    """What a command's exit code means; the same for every `flexspot` command."""
+    """Exit codes of all `flexspot` commands."""
 
     FINE = 0
     UNMET = 1
@@ -20,10 +20,10 @@ class ExitCode(IntEnum):
 
 
 class ExplainedError(Exception):
-    """A failure told to a person: what is wrong and where (`problem`), then what to do about it (`remedy`).
+    """A failure that is reported to the user: what is wrong and where (`problem`), then what to do about it (`remedy`).
 
-    `exit_code` is UNMET for something that did not work out and BAD_USAGE for bad input or a missing prerequisite.
-    `evidence` holds the last lines of output, oldest first, when there are any.
+    `exit_code` is UNMET for something that did not work out and BAD_USAGE for bad input or a missing prerequisite. `evidence` contains the
+    last lines of output, oldest first.
     """
 
     def __init__(
@@ -45,24 +45,25 @@ class ExplainedError(Exception):
 
 
 _SHOWN = 8
-"""How many of a long list of allowed values are shown."""
+"""Most allowed values that are shown of a long list."""
 
 
 @dataclass(frozen=True)
 class SettingsProblem:
-    """One thing that is wrong, or (with `refused` false) that works but is probably not meant.
-
-    `path` says where (such as `pools.0.machine`), `value` what was written, `allowed` what may be written instead or what to do.
-    `rule` is the name of the check that found it, `line` the line of the stack file, when known.
-    """
+    """One problem of the settings: an error, or a warning if `refused` is false."""
 
     path: str
+    """Path of the setting, such as `pools.0.machine`."""
     value: str
+    """The value as written. Empty: it is not shown."""
     problem: str
     allowed: str
+    """Allowed values, or what to do."""
     rule: str = "invalid-setting"
+    """Name of the check that found it."""
     refused: bool = True
     line: int | None = None
+    """Line of the stack file, if known."""
 
     def __str__(self) -> str:
         where = f"line {self.line}: " if self.line else ""
@@ -71,7 +72,7 @@ class SettingsProblem:
 
 
 class SettingsError(ValueError):
-    """Settings that cannot be used. `problems` holds all of them; the text is one line each."""
+    """Settings that cannot be used. `problems` contains all of them; the text has one line for each."""
 
     def __init__(self, source: str, problems: Iterable[SettingsProblem]) -> None:
         self.source = source
@@ -81,13 +82,13 @@ class SettingsError(ValueError):
         )
 
     def with_lines(self, line_of: Callable[[str], int | None]) -> SettingsError:
-        """The same, each problem with the line that `line_of` finds for its path, in the order of the lines."""
+        """Return the same error, each problem with the line that `line_of` finds for its path, in the order of the lines."""
         found = [replace(each, line=line_of(each.path)) for each in self.problems]
         return SettingsError(self.source, sorted(found, key=lambda each: each.line or 0))
 
 
 def nearest(written: str, known: Iterable[str]) -> str:
-    """What may be written instead: the closest first, if one is close, then all; of a long list those that look most like it."""
+    """Return a hint with the closest value, if one is close, and the allowed values. A long list is cut to the most similar ones."""
     names = list(known)
     close = difflib.get_close_matches(written, names, n=1)
     hint = f"did you mean {close[0]}? " if close else ""

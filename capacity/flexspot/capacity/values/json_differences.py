@@ -1,4 +1,4 @@
-"""Where two JSON values differ, and how such a place is written."""
+"""Differences of two JSON values, and notation of their paths."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 Path: TypeAlias = tuple[str | int, ...]
-"""The keys and positions that lead to a value."""
+"""Keys and positions that lead to a value."""
 
 
 class Absent:
-    """No value, which is not the same as a null one."""
+    """The absence of a value, as distinct from null."""
 
 
 ABSENT: Final = Absent()
 
 
 def same(old: Any, new: Any) -> bool:
-    """Whether two values are the same JSON; 1 and 1.0 are, 1 and true are not."""
+    """Return whether two values are the same JSON: 1 and 1.0 are, 1 and true are not."""
     return bool(old == new) and isinstance(old, bool) == isinstance(new, bool)
 
 
 def differences(old: Any, new: Any, alike: Callable[[Any, Any], bool] = same, path: Path = ()) -> Iterator[tuple[Path, Any, Any]]:
-    """The places at which two values differ, with both values, one of them ABSENT where only the other has the place.
+    """Yield each path at which two values differ, with both values. A value is ABSENT if only the other one has the path.
 
-    Lists are compared by position. `alike` says of two values that are not both objects or both lists whether they are the same.
+    Lists are compared by position. `alike` decides whether two values that are not both objects or both lists are the same.
     """
     if isinstance(old, dict) and isinstance(new, dict):
         before, after = cast("dict[str, Any]", old), cast("dict[str, Any]", new)
@@ -42,7 +42,7 @@ def differences(old: Any, new: Any, alike: Callable[[Any, Any], bool] = same, pa
 
 
 def written_path(path: Path) -> str:
-    """A path in Pulumi's form, such as `spec.containers[0].image` or `metadata.labels["app.kubernetes.io/name"]`."""
+    """Return a path in Pulumi's notation, such as `spec.containers[0].image` or `metadata.labels["app.kubernetes.io/name"]`."""
     text = ""
     for key in path:
         if isinstance(key, int):

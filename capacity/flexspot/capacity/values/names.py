@@ -1,4 +1,4 @@
-"""What names and other short texts may look like, each form with the words for it."""
+"""Patterns of names and other short texts, each with its description."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pydantic import Field
 _FORMS: dict[str, str] = {}
 
 FORMS = MappingProxyType(_FORMS)
-"""What a pattern asks for, in words, by pattern: all that there are, whatever else is imported."""
+"""Descriptions of all patterns, by pattern."""
 
 
 def _form(pattern: str, words: str) -> str:
@@ -136,32 +136,32 @@ DURATION = _form(r"^(\d+(h|m|s))+$", "a time such as 90s or 1m30s")
 METRIC_QUANTITY = _form(r"^\d+(\.\d+)?(m|k|M|G)?$", "a Kubernetes quantity such as 10, 500m or 2k")
 
 LabelValue = Annotated[str, Field(pattern=LABEL_VALUE, min_length=1)]
-"""The value of a label that says something: Kubernetes takes an empty one, too."""
+"""A label value that is not empty. Kubernetes also accepts an empty one."""
 
 Name = Annotated[str, Field(pattern=NAME)]
-"""A name that is fit for a Kubernetes object, a label's value and a GKE node pool.
+"""A name that is valid for a Kubernetes object, a label value and a GKE node pool.
 
 Lower-case letters, digits, inner hyphens; it begins with a letter; 40 characters at most (GKE's limit for node pools).
 """
 
 Zone = Annotated[str, Field(pattern=ZONE)]
-"""The name of a cloud's zone."""
+"""Name or id of a zone."""
 
 
 def is_production(environment: str) -> bool:
-    """Whether an environment is a production one: prod, production, or one whose name begins with either and a hyphen."""
+    """Return whether an environment is for production: prod, production, or a name that begins with either and a hyphen."""
     return environment.partition("-")[0] in {"prod", "production"}
 
 
 MOVING_TAGS = ("latest", "main", "master", "nightly", "dev", "edge", "stable")
-"""Tags of images that somebody moves: the pod that replaces an interrupted one might run another program."""
+"""Image tags that move: a replacement pod could run another version of the program."""
 
 
 def how_it_moves(image: str) -> str:
-    """What makes an image another one tomorrow; empty for one of a release or a digest."""
+    """Return the reason why an image reference can change, or an empty string if it names a release or a digest."""
     if "@" in image:
         return ""
-    # A colon before the last slash is that of a registry's port.
+    # A colon before the last slash belongs to the registry's port.
     _, colon, tag = image.rpartition("/")[2].partition(":")
     if colon and tag not in MOVING_TAGS:
         return ""

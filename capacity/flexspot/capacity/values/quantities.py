@@ -1,4 +1,4 @@
-"""Amounts: Kubernetes quantities as the API server rewrites them, and US dollars, always Decimal.
+"""Kubernetes quantities as the API server writes them, and amounts in US dollars, always Decimal.
 
 Source: k8s.io/apimachinery 0.36, pkg/api/resource, Quantity.CanonicalizeBytes: the largest suffix that leaves a whole number.
 """
@@ -21,7 +21,7 @@ _MIB_IN_A_GIB = 1024
 
 
 def count_quantity(number: int) -> str:
-    """A number of things: 200 stays 200, 1000 becomes 1k."""
+    """Return a count as a quantity: 200 stays 200, 1000 becomes 1k."""
     step = 0
     while number and number % 1000 == 0 and step < len(_DECIMAL) - 1:
         number, step = number // 1000, step + 1
@@ -29,12 +29,12 @@ def count_quantity(number: int) -> str:
 
 
 def milli_quantity(milli: int) -> str:
-    """An amount of vCPU in thousandths: 500 becomes 500m, 1000 becomes 1."""
+    """Return thousandths of a vCPU as a quantity: 500 becomes 500m, 1000 becomes 1."""
     return f"{milli}m" if milli % 1000 else str(milli // 1000)
 
 
 def mib_quantity(mib: int) -> str:
-    """An amount of memory or disk in MiB: 512 becomes 512Mi, 2048 becomes 2Gi."""
+    """Return MiB as a quantity: 512 becomes 512Mi, 2048 becomes 2Gi."""
     if mib == 0:
         return "0"
     step = 0
@@ -44,7 +44,7 @@ def mib_quantity(mib: int) -> str:
 
 
 def gib_quantity(gib: int) -> str:
-    """An amount of memory or disk in GiB: 500 becomes 500Gi, 2048 becomes 2Ti."""
+    """Return GiB as a quantity: 500 becomes 500Gi, 2048 becomes 2Ti."""
     return mib_quantity(gib * _MIB_IN_A_GIB)
 
 
@@ -59,9 +59,9 @@ _QUANTITY = re.compile(r"(?P<number>[+-]?(?:\d+(?:\.\d*)?|\.\d+))(?:[eE](?P<expo
 
 
 def quantity(written: str | float) -> Decimal | None:
-    """The number that a quantity such as 8, "8", "1k", "1e3" or "16Gi" means; None for what the API server would refuse.
+    """Return the value of a quantity such as 8, "8", "1k", "1e3" or "16Gi", or None if the API server would refuse it.
 
-    Source: k8s.io/apimachinery/pkg/api/resource, the grammar of Quantity (n and u, below a thousandth, are left out).
+    Source: k8s.io/apimachinery/pkg/api/resource, the grammar of Quantity. The suffixes n and u, below a thousandth, are not supported.
     """
     match = _QUANTITY.fullmatch(str(written))
     if match is None:
@@ -75,9 +75,9 @@ SECONDS_OF_AN_HOUR = 3600
 
 
 def exact(number: float) -> Decimal:
-    """A duration, rate or share as the Decimal that a person would write for it: 0.1 becomes 0.1, not its binary neighbour.
+    """Return the Decimal with the digits of a float: 0.1 becomes 0.1, not its binary neighbour.
 
-    Raises ValueError for what is not finite: an amount that nobody could pay must be told as words, never as a sum.
+    Raises ValueError for infinite numbers and NaN.
     """
     if not math.isfinite(number):
         raise ValueError(f"{number} cannot become an amount of money")
@@ -85,32 +85,32 @@ def exact(number: float) -> Decimal:
 
 
 def usd_of_hours(usd_per_hour: Decimal, hours: float, nodes: int = 1) -> Decimal:
-    """What `nodes` cost for `hours`. Raises ValueError as `exact` does."""
+    """Return the cost of `nodes` for `hours`. Raises ValueError as `exact` does."""
     return usd_per_hour * exact(hours) * nodes
 
 
 def usd_of_seconds(usd_per_hour: Decimal, seconds: int, nodes: int = 1) -> Decimal:
-    """What `nodes` cost for whole `seconds`, which is how the clouds bill."""
+    """Return the cost of `nodes` for whole `seconds`, the unit in which the clouds bill."""
     return usd_per_hour * seconds * nodes / SECONDS_OF_AN_HOUR
 
 
 def as_decimal(number: Fraction) -> Decimal:
-    """As many digits of it as Decimal keeps, 28: for showing it, after all sums and comparisons."""
+    """Return a fraction rounded to Decimal's 28 digits. Use it for output only, after all sums and comparisons."""
     return Decimal(number.numerator) / number.denominator
 
 
 def cents(usd: Decimal) -> Decimal:
-    """Rounded as invoices are, half a cent up."""
+    """Round to cents as invoices do, half a cent up."""
     return usd.quantize(Decimal("0.01"), ROUND_HALF_UP)
 
 
 def whole(usd: Decimal) -> Decimal:
-    """Rounded to whole dollars."""
+    """Round to whole dollars."""
     return usd.quantize(Decimal(1), ROUND_HALF_UP)
 
 
 def saved_percent(usd: Decimal, instead_of_usd: Decimal) -> Decimal:
-    """How much less `usd` is than `instead_of_usd`, in percent; negative when it is more."""
+    """Return the saving of `usd` compared with `instead_of_usd`, in percent. It is negative if `usd` is more."""
     return (1 - usd / instead_of_usd) * 100
 
 
@@ -120,10 +120,10 @@ _CENTS = 100
 
 
 def to_cents(amounts: Mapping[KeyT, Fraction], of: Decimal | None = None) -> dict[KeyT, Decimal]:
-    """Exact US dollars in cents. Their sum is that of `amounts`, rounded half up, or `of`, to which that was rounded; no part is a cent
-    or more off.
+    """Round exact US dollars to cents so that the cents add up to the rounded sum.
 
-    What rounding down leaves over goes, a cent each, to those that lost most by it, the first of equals first.
+    The total is the sum of `amounts`, rounded half up, or `of`, to which that sum was already rounded. No part is a cent or more off. The
+    cents left over by rounding down go, one each, to the parts that lost most by it, the first of equals first.
     """
     exact = {key: amount * _CENTS for key, amount in amounts.items()}
     cents = {key: amount.numerator // amount.denominator for key, amount in exact.items()}

@@ -1,4 +1,4 @@
-"""Texts as they may be shown: other people's, which may hold any character, and cells of Markdown's tables and of spreadsheets."""
+"""Text that is safe to show: text from other sources, and cells of Markdown tables and spreadsheets."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ import re
 
 
 def printable(text: str, *, lines: bool = False) -> str:
-    """The text with what a reader's program would obey instead of showing it in the writing of Python, backslash and all.
+    """Return the text with control characters escaped as in Python.
 
-    That is every control character and every mark that turns text around or hides in it, which could clear a terminal, change its title, or
-    make a name look like another; and the ends of lines, by which a name could begin a line of its own, such as a command to a runner.
-    `lines`: the text may have several, and tabulators.
+    Escaped are all control characters and all marks that hide text or change its direction. They could clear a terminal, change its title,
+    or make a name look like another. So are line ends, by which a name could begin a line of its own, such as a command to a CI runner.
+    With `lines`, line ends and tabs are kept.
     """
     if text.isprintable():
         return text
     kept = "\n\t" if lines else ""
-    return "".join(each if each.isprintable() or each in kept or _is_blank(each) else _as_written(each) for each in text)
+    return "".join(each if each.isprintable() or each in kept or _is_blank(each) else _escaped(each) for each in text)
 
 
 def _is_blank(character: str) -> bool:
-    """Whether it is a blank of another width, such as one at which no line breaks: Python takes none but the usual one for printable."""
+    """Return whether a character is a blank. Python treats only the usual space as printable, and not blanks of another width."""
     return character.isspace() and character not in "\t\n\v\f\r\x1c\x1d\x1e\x1f\x85\u2028\u2029"
 
 
-def _as_written(character: str) -> str:
+def _escaped(character: str) -> str:
     return character.encode("unicode_escape").decode("ascii")
 
 
@@ -31,16 +31,16 @@ _CODE = re.compile(r"(`[^`]*`)")
 
 
 def table_cell(text: str) -> str:
-    """Text as a cell of a table has it: in one line, with bars that end no cell, and angle brackets that are no tag outside of code."""
+    """Return text as a Markdown table cell: one line, with escaped bars, and without HTML tags outside code."""
     words = " ".join(text.split()).replace("|", "\\|")
     return "".join(each if number % 2 else each.replace("<", "&lt;") for number, each in enumerate(_CODE.split(words)))
 
 
 def anchor(heading: str) -> str:
-    """What GitHub and the site call a heading: in small letters, a hyphen for each space, without other signs."""
+    """Return the anchor of a heading on GitHub and the documentation site: lower case, hyphens for spaces, no other punctuation."""
     return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 
 def spreadsheet_cell(text: str) -> str:
-    """A spreadsheet takes text that begins like this for a formula, which could send its data elsewhere."""
+    """Escape text that a spreadsheet would evaluate as a formula, which could send its data elsewhere."""
     return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r")) else text

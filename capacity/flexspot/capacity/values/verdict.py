@@ -1,4 +1,4 @@
-"""What a check says of an object: the verdict, and how much it matters."""
+"""Verdicts of rules about objects, and their severities."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 
 
 class Verdict(StrEnum):
-    """The answer of one rule about one object. It is never a bool: what cannot be decided is an answer of its own.
+    """The verdict of one rule about one object. It is never a bool, because UNKNOWN is a separate verdict.
 
-    PASS: the object is what the rule asks for, and nothing that is still unknown can change that.
-    FAIL: the object breaks the rule, and nothing that is still unknown can fix it.
-    UNKNOWN: the answer hangs on a value that is known only later; it is not a weaker FAIL.
-    NOT_APPLICABLE: the rule has nothing to say about this object: it is exempt, or only part of it is written here.
-    SUPPRESSED: the object breaks the rule, and its owner said why that is accepted.
+    PASS: the object follows the rule, and no value that is still unknown can change that.
+    FAIL: the object breaks the rule, and no value that is still unknown can fix it.
+    UNKNOWN: the verdict depends on a value that is known only later. It is not a weaker FAIL.
+    NOT_APPLICABLE: the rule does not apply to this object: it is exempt, or only part of it is declared here.
+    SUPPRESSED: the object breaks the rule, and its owner gave a reason to accept that.
     """
 
     PASS = "pass"  # noqa: S105 -- a verdict, not a password
@@ -26,7 +26,7 @@ class Verdict(StrEnum):
 
 
 class Severity(StrEnum):
-    """How much a broken rule costs; it says nothing about whether a deployment is stopped, which is the rule's level.
+    """The damage that a broken rule causes. The rule's level, not its severity, decides whether a deployment is stopped.
 
     CRITICAL: money or data is lost at once and without bound.
     HIGH: money or capacity is lost in ordinary operation.
@@ -42,49 +42,49 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True)
 class ObjectIdentity:
-    """Which object is meant. `api_version` is the Kubernetes one, or the package and module of a Pulumi type token."""
+    """The identity of an object."""
 
     api_version: str
+    """The Kubernetes API version, or the package and module of a Pulumi type token."""
     kind: str
     name: str
     namespace: str = ""
 
     def __str__(self) -> str:
-        """`apiVersion/kind/namespace/name`; an object that has no namespace has three parts."""
+        """Return `apiVersion/kind/namespace/name`. An object without a namespace has three parts."""
         return "/".join(part for part in (self.api_version, self.kind, self.namespace, self.name) if part)
 
     @property
     def described(self) -> str:
-        """As a sentence names it: kind, namespace and name."""
+        """Kind, namespace and name, as a phrase."""
         return f"{self.kind} {self.namespace + '/' if self.namespace else ''}{self.name}"
 
 
 @dataclass(frozen=True)
 class Addition:
-    """What fixes an object by being written where nothing is written yet: it takes nothing away and changes nothing that is there.
-
-    `at` is the path of a mapping, to which `key` is added, or without a key that of a list; neither need be there. `value` is a scalar or a
-    mapping of scalars; None where only a person knows it, such as who owns the object.
-    """
+    """An addition that fixes an object. It removes and changes nothing."""
 
     at: str
+    """Path of the mapping or list that gets the addition. It need not exist."""
     key: str
+    """Key of the mapping. Empty: `at` is a list."""
     value: Any
+    """A scalar or a mapping of scalars. None: only a person knows it, such as the owner of an object."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a rule's logic returns. `reason` is for a person and quotes no value that may be a secret.
-
-    `remedy` says what to do in the object's own spelling; empty means that the rule's general remedy serves. `at` is the path of the field
-    that it is about, such as spec.limits; empty where it is about the whole object. `adds` fixes it, where one addition surely does.
-    """
+    """The result of a rule's logic."""
 
     verdict: Verdict
     reason: str = ""
+    """Explanation for users. It quotes no value that may be a secret."""
     remedy: str = ""
+    """The fix, in the notation of the object. Empty: the general remedy of the rule applies."""
     at: str = ""
+    """Path of the field, such as spec.limits. Empty: the verdict is about the whole object."""
     adds: Addition | None = None
+    """The addition that fixes the object, if a single one certainly does."""
 
 
 PASSES = Outcome(Verdict.PASS)
@@ -92,16 +92,19 @@ NOT_APPLICABLE = Outcome(Verdict.NOT_APPLICABLE)
 
 
 def fails(reason: str, remedy: str = "", at: str = "", adds: Addition | None = None) -> Outcome:
-    """Broken, whatever the values not known yet turn out to be. `at` is the path of the field that breaks it; see Outcome."""
+    """Return a failed outcome: the object breaks the rule, whatever values are still unknown.
+
+    `at` is the path of the field; see Outcome.
+    """
     return Outcome(Verdict.FAIL, reason, remedy, at, adds)
 
 
 def undecided(reason: str) -> Outcome:
-    """It hangs on a value not known yet; `reason` names it."""
+    """Return an undecided outcome. `reason` names the value that is not known yet."""
     return Outcome(Verdict.UNKNOWN, reason)
 
 
 @lru_cache(maxsize=1024)
 def not_applicable(reason: str) -> Outcome:
-    """The rule does not speak about this view."""
+    """Return the outcome of a rule that does not apply."""
     return Outcome(Verdict.NOT_APPLICABLE, reason)

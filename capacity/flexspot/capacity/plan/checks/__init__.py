@@ -1,4 +1,4 @@
-"""All alignment checks, in the order of the settings."""
+"""All checks of whether settings agree with each other and with the catalog, in the order of the settings."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ CHECKS: list[Check] = [
     for name, each in vars(module).items()
     if isgeneratorfunction(each) and each.__module__ == module.__name__ and not name.startswith("_")
 ]
-"""Every public generator of these modules is a check.
+"""All checks: every public generator function of these modules.
 
-Its parameters say for what it is called: `resolved`; `settings`, for the platforms of its type alone; `pool`, for each one; `options`, for
-the pools whose settings are of its type alone.
+A check's parameters determine its calls: `resolved` for every platform; `settings` only for platforms of its type; `pool` for each pool;
+`options` only for pools whose settings have its type.
 """
 
 _TYPES = {
@@ -60,16 +60,16 @@ _TYPES = {
     "EksPool": EksPool,
     "GkePool": GkePool,
 }
-"""By the types that `settings` and `options` may have."""
+"""Types that `settings` and `options` may have, by annotation."""
 
 
 def disagreements(resolved: ResolvedSettings) -> list[SettingsProblem]:
-    """Everything that does not agree: what is refused, and (with `refused` false) what is probably not meant."""
+    """Return all problems, and (with `refused` false) warnings about settings that probably do not mean what they say."""
     return [problem for check in CHECKS for problem in problems_of(check, resolved)]
 
 
 def problems_of(check: Check, resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
-    """Return the problems that one check finds, called with the arguments that its parameters name."""
+    """Yield the problems that one check finds, called with the arguments that its parameters name."""
     wanted = signature(check).parameters
     given: dict[str, object] = {"resolved": resolved, "settings": resolved.settings}
     for pool in resolved.pools.values() if "pool" in wanted else (None,):

@@ -1,4 +1,4 @@
-"""Classes and the pools that serve them, and names that would have two meanings."""
+"""Checks of workload classes and the pools that serve them, and of names that are taken."""
 
 from __future__ import annotations
 
@@ -36,19 +36,19 @@ _TAKEN_NAMESPACES = frozenset(
     }
 )
 _TAKEN_PREFIXES = ("kube-", "gke-managed-")
-"""What Kubernetes' and GKE's own namespaces begin with."""
+"""Prefixes of Kubernetes' and GKE's own namespaces."""
 
 _TAKEN_POOLS: dict[Platform, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    # Of controllers, of GKE's first nodes, and of those that it adds by itself.
+    # The pools of the controllers, of GKE's first nodes, and of nodes that it adds by itself.
     Platform.GKE: (("system", "default-pool"), ("nap-",)),
-    # For work without GPUs.
+    # The pool for work without GPUs.
     **dict.fromkeys((Platform.EKS, Platform.LOCAL), ((OTHER_WORK,), ())),
 }
-"""Names of pools that are there without the plan's, and what such names begin with."""
+"""Names, and prefixes of names, of pools that exist in addition to the plan's."""
 
 
 def names_are_unique(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
-    """Pools, teams and cohorts have names of their own, and classes have PriorityClasses of their own."""
+    """Refuse a name that two pools, teams or cohorts share, and a PriorityClass that two classes share."""
     settings = resolved.settings
     found = [
         [(f"pools.{number}.name", each.name) for number, each in enumerate(settings.pools)],
@@ -71,7 +71,7 @@ def names_are_unique(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
 
 
 def alternatives_are_other_machines(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
-    """An alternative is another machine than those before it."""
+    """Refuse an alternative that repeats the pool's machine or another alternative."""
     for number, pool in enumerate(resolved.settings.pools):
         alternatives: tuple[str, ...] = getattr(pool, "alternatives", ())
         for place, name in enumerate(alternatives):
@@ -81,12 +81,12 @@ def alternatives_are_other_machines(resolved: ResolvedSettings) -> Iterator[Sett
 
 
 def is_taken_namespace(name: str) -> bool:
-    """Whether the cluster or a controller has a namespace of this name."""
+    """Return whether the cluster or a controller uses a namespace of this name."""
     return name in _TAKEN_NAMESPACES or name.startswith(_TAKEN_PREFIXES)
 
 
 def teams_do_not_take_a_namespace_of_the_cluster(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
-    """A team's name is its namespace, which must not be one that the cluster or a controller has."""
+    """Refuse a team with the name of a system namespace: a team's name is its namespace."""
     for number, team in enumerate(resolved.settings.teams):
         if is_taken_namespace(team.name):
             path = f"teams.{number}.name"
@@ -94,7 +94,11 @@ def teams_do_not_take_a_namespace_of_the_cluster(resolved: ResolvedSettings) -> 
 
 
 def pods_of_queued_classes_preempt_none(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
-    """The scheduler knows no shares: it makes room for an admitted pod among the pods of others' guarantees, before a node is added."""
+    """Refuse preemption by pods of queued classes.
+
+    The scheduler does not know shares. Before a node is added, it would make room for an admitted pod by evicting pods that run on
+    guaranteed shares of other teams.
+    """
     for name, each in resolved.known_classes.items():
         if each.queued and each.preempts:
             problem = "of a queued class lets its pods preempt what is guaranteed to other teams"
@@ -103,7 +107,7 @@ def pods_of_queued_classes_preempt_none(resolved: ResolvedSettings) -> Iterator[
 
 
 def priority_classes_are_not_the_clusters_own(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
-    """Kubernetes refuses PriorityClasses of others whose names begin with system-."""
+    """Refuse names of PriorityClasses that Kubernetes reserves: they begin with system-."""
     for name, each in resolved.known_classes.items():
         if each.priority_class.startswith("system-"):
             path = f"classes.{name}.priority_class"
@@ -111,14 +115,14 @@ def priority_classes_are_not_the_clusters_own(resolved: ResolvedSettings) -> Ite
 
 
 def flavors_do_not_take_a_pools_name(pool: ResolvedPool) -> Iterator[SettingsProblem]:
-    """`any-...` is what a flavor of several pools is called."""
+    """Refuse pool names that begin with any-, the prefix of flavors of several pools."""
     if pool.name.startswith("any-"):
         remedy = "choose a name that does not begin with any-"
         yield SettingsProblem(f"{pool.path}.name", repr(pool.name), "is reserved for flavors of several pools", remedy, "reserved-name")
 
 
 def pools_do_not_take_a_name_of_the_platform(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
-    """Beside the plan's pools a cluster has some of its own, and creating a second of a name fails in the middle of the deployment."""
+    """Refuse names of pools that the cluster creates itself. A second pool of the same name would fail in the middle of the deployment."""
     names, prefixes = _TAKEN_POOLS.get(resolved.settings.cloud, ((), ()))
     for pool in resolved.pools.values():
         if pool.name in names or pool.name.startswith(prefixes):
@@ -128,7 +132,7 @@ def pools_do_not_take_a_name_of_the_platform(resolved: ResolvedSettings) -> Iter
 
 
 def pools_serve_classes_that_exist(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
-    """What a pool serves are classes, each once."""
+    """Refuse classes in `serves` that do not exist or are listed twice."""
     for number, pool in enumerate(resolved.settings.pools):
         for place, name in enumerate(pool.serves):
             path = f"pools.{number}.serves.{place}"
@@ -139,7 +143,7 @@ def pools_serve_classes_that_exist(resolved: ResolvedSettings) -> Iterator[Setti
 
 
 def every_class_has_a_pool(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
-    """A class that the settings speak of and no pool serves would take work that never runs."""
+    """Refuse a class in the settings that no pool serves: its work would never run."""
     for name in resolved.settings.classes:
         if name in resolved.known_classes and name not in resolved.classes:
             pools = ", ".join(pool.name for pool in resolved.settings.pools)
@@ -148,7 +152,10 @@ def every_class_has_a_pool(resolved: ResolvedSettings) -> Iterator[SettingsProbl
 
 
 def pools_are_in_the_order_of_their_classes(resolved: ResolvedSettings, pool: ResolvedPool) -> Iterator[SettingsProblem]:
-    """A class uses the capacity types of its order alone: falling back on on-demand is written down, in the class and in a pool."""
+    """Refuse a pool whose capacity type is not in the order of a class that it serves.
+
+    Falling back on on-demand must be explicit, in the class and in a pool.
+    """
     for name, each in _served(resolved, pool):
         if pool.settings.capacity_type not in each.capacity:
             problem = f"class {name} does not use {pool.settings.capacity_type} capacity; its order is {', '.join(each.capacity)}"
@@ -157,7 +164,10 @@ def pools_are_in_the_order_of_their_classes(resolved: ResolvedSettings, pool: Re
 
 
 def a_shared_pool_says_how_it_is_split(resolved: ResolvedSettings, pool: ResolvedPool) -> Iterator[SettingsProblem]:
-    """A queue would promise GPUs that an unqueued class has taken, unless it is known how many that can be."""
+    """Refuse a pool with queued and unqueued classes unless the GPUs of the unqueued ones are limited.
+
+    Otherwise the queue would promise GPUs that an unqueued class has taken.
+    """
     if pool.queued and pool.unqueued and not resolved.unqueued_gpus[pool.name]:
         problem = "mixes queued and unqueued classes"
         remedy = f"split the pool, or set in unqueued.{pool.name} how many of its GPUs each team's unqueued classes may use"
@@ -166,7 +176,7 @@ def a_shared_pool_says_how_it_is_split(resolved: ResolvedSettings, pool: Resolve
 
 
 def a_pool_has_one_decider(resolved: ResolvedSettings, pool: ResolvedPool) -> Iterator[SettingsProblem]:
-    """Either quota or a stock-out moves the classes of a pool on; with both, each would undo what the other decided."""
+    """Refuse a pool whose classes fall back for different reasons: quota and stock-outs would reverse each other's decisions."""
     deciders = {each.fallback for _, each in _served(resolved, pool)}
     if len(deciders) > 1:
         written = ", ".join(f"{name} ({each.fallback})" for name, each in _served(resolved, pool))
@@ -181,7 +191,10 @@ def a_pool_has_one_decider(resolved: ResolvedSettings, pool: ResolvedPool) -> It
 
 
 def stock_outs_are_watched_where_flavors_are_pools(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
-    """The watch knows a flavor by the pool that its nodes are of. Autopilot has none, and nothing runs on the lab's fake nodes."""
+    """Refuse the watch for stock-outs where it cannot work.
+
+    It maps a flavor to a pool by the pool's nodes. Autopilot has no pools, and the lab's fake nodes run no pods.
+    """
     if not resolved.settings.queueing.stock_outs.watch:
         return
     path, local = "queueing.stock_outs.watch", resolved.settings.cloud is Platform.LOCAL
@@ -195,7 +208,10 @@ def stock_outs_are_watched_where_flavors_are_pools(resolved: ResolvedSettings) -
 
 
 def orders_do_not_contradict(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
-    """A queue has one order of flavors and a pool one weight, so the classes that share them cannot want opposite orders."""
+    """Refuse classes with opposite orders of capacity types.
+
+    A queue has one order of flavors and a pool one weight, so the classes that share them need compatible orders.
+    """
     groups = {
         "queued classes": {name: each.capacity for name, each in resolved.classes.items() if each.queued},
         "classes with fallback: stock-out": {
@@ -215,7 +231,7 @@ def orders_do_not_contradict(resolved: ResolvedSettings) -> Iterator[SettingsPro
 
 
 def _opposed(orders: Iterable[tuple[CapacityType, ...]]) -> tuple[CapacityType, ...]:
-    """Two capacity types that two orders have the other way round; none when it takes more orders than two to disagree."""
+    """Return two capacity types that two orders have the other way round, or none if only three or more orders conflict."""
     seen: set[tuple[CapacityType, CapacityType]] = set()
     for order in orders:
         for pair in combinations(order, 2):
@@ -226,7 +242,10 @@ def _opposed(orders: Iterable[tuple[CapacityType, ...]]) -> tuple[CapacityType, 
 
 
 def compute_classes_do_not_share_pools(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
-    """One flavor stands for all pools of a compute class. Pools that are in one and not in the other would be promised to both."""
+    """Refuse compute classes that share some but not all of their pools.
+
+    One flavor covers all pools of a compute class. A pool in only one of two compute classes would be promised to both.
+    """
     by_gpu: dict[str, dict[str, frozenset[str]]] = {}
     for pool in resolved.pools.values():
         climbing = frozenset(name for name, each in _served(resolved, pool) if each.fallback is Fallback.STOCK_OUT)
@@ -256,7 +275,7 @@ def _one_gpu_for_each_compute_class(resolved: ResolvedSettings) -> Iterator[Sett
 
 
 def a_class_has_one_kind_of_accelerator(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
-    """A pod asks for one resource: with GPUs in one pool of its class and Neuron devices in another, it could run in one of them alone."""
+    """Refuse a class whose pools have different kinds of accelerators. A pod requests one resource, so it could run in only one of them."""
     for name in resolved.classes:
         pools = sorted((pool for pool in resolved.pools.values() if name in pool.settings.serves), key=lambda pool: pool.name)
         kinds = dict.fromkeys(pool.gpu.accelerator.resource for pool in pools)
@@ -269,7 +288,7 @@ def a_class_has_one_kind_of_accelerator(resolved: ResolvedSettings) -> Iterator[
 
 
 def what_is_interrupted_can_go_on(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
-    """A day of work without a checkpoint is lost when a Spot node is taken back."""
+    """Warn about long runs on Spot without checkpoints: a reclaimed node loses all their work."""
     for name, each in resolved.classes.items():
         on_spot = CapacityType.SPOT in each.capacity
         if on_spot and not each.checkpoint and (each.run_limit_hours is None or each.run_limit_hours > 24):  # noqa: PLR2004 -- a day

@@ -1,4 +1,4 @@
-"""What somebody else made or runs: where their Karpenter and GPU operator can be, and which settings nothing reads then."""
+"""Checks of existing parts, such as Karpenter or a GPU operator, of settings that have no effect on them, and of file systems."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _KARPENTER, _OPERATOR = "cluster.existing_karpenter", "cluster.existing_gpu_oper
 
 
 def another_karpenter_is_on_its_own_cluster(resolved: ResolvedSettings, settings: EksSettings) -> Iterator[SettingsProblem]:
-    """A cluster that is made here has no Karpenter but ours, and feature gates are those of whose Karpenter it is."""
-    # Auto Mode refuses the setting itself.
+    """Refuse an existing Karpenter on a new cluster, and settings that only the owner of an existing Karpenter can change."""
+    # Another check refuses the setting in Auto Mode.
     if resolved.auto_mode or (theirs := settings.cluster.existing_karpenter) is None:
         return
     if settings.cluster.existing is None:
@@ -37,7 +37,10 @@ def another_karpenter_is_on_its_own_cluster(resolved: ResolvedSettings, settings
 
 
 def a_gpu_operator_is_where_it_works(resolved: ResolvedSettings, settings: EksSettings) -> Iterator[SettingsProblem]:
-    """Two device plugins of one kind on a node take its GPUs from each other."""
+    """Refuse a GPU operator next to Bottlerocket's device plugin, and warn if no pool needs the operator.
+
+    Two device plugins of one kind on a node would compete for its GPUs.
+    """
     if resolved.auto_mode or not settings.cluster.existing_gpu_operator:
         return
     if settings.cluster.image.startswith("bottlerocket@"):
@@ -50,24 +53,25 @@ def a_gpu_operator_is_where_it_works(resolved: ResolvedSettings, settings: EksSe
 
 
 @dataclass(frozen=True)
-class Theirs:
-    """Something that somebody else has made: the setting that says so, and the settings that nothing then reads.
-
-    Those in `refused` a person would count on: something is to be protected, or a controller to be set, and is not. Of the others a
-    person is warned.
-    """
+class ExistingPart:
+    """A part that the stack does not create, and the settings that have no effect if it exists."""
 
     setting: str
+    """The setting that names the part."""
     model: type[PlatformSettings]
+    """Platforms to which the row applies."""
     what: str
+    """The part, in words."""
     warned: tuple[str, ...] = ()
+    """Settings without effect that cause a warning."""
     refused: tuple[str, ...] = ()
+    """Settings without effect that are refused, because users would rely on them: protection, or settings of a controller."""
 
 
 _EXISTING, _VPC, _NETWORK, _KUEUE = "cluster.existing", "network.existing_vpc", "network.existing_network", "queueing.existing_kueue"
 _PROTECTION = "cluster.deletion_protection"
 
-_OF_A_VPC = tuple(
+_VPC_SETTINGS = tuple(
     f"network.{name}"
     for name in (
         "vpc_cidr",
@@ -80,15 +84,15 @@ _OF_A_VPC = tuple(
         "interface_endpoints",
     )
 )
-_OF_A_NETWORK = tuple(f"network.{name}" for name in ("nodes_cidr", "pods_cidr", "services_cidr"))
+_NETWORK_SETTINGS = tuple(f"network.{name}" for name in ("nodes_cidr", "pods_cidr", "services_cidr"))
 
 TABLE = (
-    Theirs(
+    ExistingPart(
         _EXISTING,
         EksSettings,
         "the cluster",
         (
-            *_OF_A_VPC,
+            *_VPC_SETTINGS,
             "network.services_cidr",
             "network.existing_control_plane_subnets",
             "network.runner_cidrs",
@@ -104,12 +108,12 @@ TABLE = (
         ),
         (_PROTECTION, "cluster.logs_kms_key"),
     ),
-    Theirs(
+    ExistingPart(
         _EXISTING,
         GkeSettings,
         "the cluster",
         (
-            *_OF_A_NETWORK,
+            *_NETWORK_SETTINGS,
             "network.control_plane_cidr",
             "network.existing_network",
             "network.existing_subnetwork",
@@ -126,49 +130,51 @@ TABLE = (
         ),
         (_PROTECTION,),
     ),
-    Theirs(_VPC, EksSettings, "the VPC", _OF_A_VPC),
-    Theirs(_NETWORK, GkeSettings, "the network", _OF_A_NETWORK),
-    Theirs("cluster.existing_karpenter", EksSettings, "Karpenter", refused=("controllers.karpenter",)),
-    Theirs(
+    ExistingPart(_VPC, EksSettings, "the VPC", _VPC_SETTINGS),
+    ExistingPart(_NETWORK, GkeSettings, "the network", _NETWORK_SETTINGS),
+    ExistingPart("cluster.existing_karpenter", EksSettings, "Karpenter", refused=("controllers.karpenter",)),
+    ExistingPart(
         "cluster.existing_gpu_operator",
         EksSettings,
         "the GPU operator",
         refused=("controllers.nvidia_device_plugin", "controllers.dcgm_exporter"),
     ),
-    Theirs(_KUEUE, EksSettings, "Kueue", ("controllers.kueue",)),
-    Theirs(_KUEUE, GkeSettings, "Kueue", ("controllers.kueue",)),
+    ExistingPart(_KUEUE, EksSettings, "Kueue", ("controllers.kueue",)),
+    ExistingPart(_KUEUE, GkeSettings, "Kueue", ("controllers.kueue",)),
 )
-"""The one home of which settings belong to what. Tests hold it to what the programs do: on a cluster that is there already every edit
-that changes nothing is told, and what is told changes nothing.
+"""Settings that have no effect on each existing part.
+
+Tests compare the table with the programs: on an existing cluster, every edit without effect is reported, and reported edits have no
+effect.
 """
 
 
-def what_nothing_reads_is_told(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
-    """Each setting that somebody has written without effect, once. Auto Mode refuses a cluster of somebody else's itself."""
-    settings, told = resolved.settings, set[str]()
+def settings_without_effect_are_reported(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """Report each setting without effect once. Auto Mode refuses an existing cluster itself."""
+    settings, reported = resolved.settings, set[str]()
     for each in TABLE:
         if not isinstance(settings, each.model) or not _value(settings, each.setting):
             continue
         if resolved.auto_mode and each.setting.startswith("cluster."):
             continue
         for path in (*each.refused, *each.warned):
-            if path not in told and _written(settings, path):
-                told.add(path)
-                yield _unread(settings, each, path)
+            if path not in reported and _written(settings, path):
+                reported.add(path)
+                yield _without_effect(settings, each, path)
 
 
-def _unread(settings: PlatformSettings, theirs: Theirs, path: str) -> SettingsProblem:
+def _without_effect(settings: PlatformSettings, part: ExistingPart, path: str) -> SettingsProblem:
     value = _value(settings, path)
     written = value.model_dump(mode="json", exclude_unset=True) if isinstance(value, Record) else _plain(value)
-    problem = f"is a setting of {theirs.what}, which is not the stack's ({theirs.setting}): nothing reads it"
-    remedy = f"leave it out and have its owner set it, or remove {theirs.setting}"
-    # Without protection nothing less is there than was asked for.
-    refused = path in theirs.refused and value is not False
+    problem = f"is a setting of {part.what}, which is not the stack's ({part.setting}): nothing reads it"
+    remedy = f"leave it out and have its owner set it, or remove {part.setting}"
+    # Turning a protection off has the requested result.
+    refused = path in part.refused and value is not False
     return SettingsProblem(path, shown(written), problem, remedy, "setting-of-existing-part", refused=refused)
 
 
 def _plain(value: object) -> object:
-    """As the file has it: a list for a tuple, the word of a choice."""
+    """Return a value as in the stack file: a list for a tuple, and the text of an enum's member."""
     if isinstance(value, tuple):
         return [_plain(each) for each in value]
     return value if value is None or isinstance(value, (bool, int, dict)) else str(value)
@@ -181,7 +187,7 @@ def _value(settings: object, path: str) -> object:
 
 
 def _written(settings: Record, path: str) -> bool:
-    """Whether it stands in the file, even with its default."""
+    """Return whether the stack file sets the value, even to its default."""
     value: object = settings
     for step in path.split("."):
         if not isinstance(value, Record) or step not in value.model_fields_set:
@@ -191,7 +197,10 @@ def _written(settings: Record, path: str) -> bool:
 
 
 def file_systems_have_subnets(settings: EksSettings) -> Iterator[SettingsProblem]:
-    """A file system is reached in subnets, and those of a cluster that is there already are known to its owner alone."""
+    """Refuse file systems without known subnets.
+
+    They are reached in subnets, and only the owner of an existing cluster knows its subnets.
+    """
     if settings.cluster.existing is not None and not settings.network.existing_private_subnets:
         for purpose, kind in settings.storage.file_systems.items():
             needed = "a mount target in each zone" if kind is StorageKind.EFS else "a subnet"
@@ -201,7 +210,7 @@ def file_systems_have_subnets(settings: EksSettings) -> Iterator[SettingsProblem
 
 
 def file_systems_have_room_for_all_teams(settings: EksSettings) -> Iterator[SettingsProblem]:
-    """The policy of a file system names the access point of every team."""
+    """Refuse more teams than a file system's policy has room for. It names the access point of every team."""
     if settings.storage.has_efs and (teams := len(settings.teams)) > EFS_TEAMS:
         for purpose in settings.storage.in_efs:
             problem = f"supports up to {EFS_TEAMS} teams, as its policy names each team's access point, but there are {teams}"
@@ -210,18 +219,18 @@ def file_systems_have_room_for_all_teams(settings: EksSettings) -> Iterator[Sett
 
 
 def days_are_those_of_buckets(settings: EksSettings) -> Iterator[SettingsProblem]:
-    """EFS deletes nothing: who writes days expects that what is older goes."""
+    """Warn about `checkpoint_days` with EFS, which deletes no files."""
     if settings.storage.checkpoints is not StorageKind.EFS:
         return
     if "checkpoint_days" in settings.storage.model_fields_set:
-        problem = "deletes checkpoints only in the bucket, but workloads write theirs to EFS, which keeps files until somebody deletes them"
+        problem = "deletes checkpoints only in the bucket, but workloads write theirs to EFS, which keeps files until they are deleted"
         remedy = "have the workloads delete their older checkpoints, and leave this out if nothing writes to the bucket"
         days = str(settings.storage.checkpoint_days)
         yield SettingsProblem("storage.checkpoint_days", days, problem, remedy, "checkpoints-kept-in-efs", refused=False)
 
 
 def file_systems_are_used(settings: EksSettings) -> Iterator[SettingsProblem]:
-    """Refuse settings of a file system that the stack does not have."""
+    """Warn about settings of a file system that the stack does not have."""
     for kind, where in ((StorageKind.EFS, "storage.checkpoints or storage.datasets"), (StorageKind.LUSTRE, "storage.datasets")):
         if kind in settings.storage.model_fields_set and kind not in settings.storage.file_systems.values():
             problem, remedy = "configures a file system, but there is none", f"set {where} to {kind}, or leave this out"
@@ -229,14 +238,14 @@ def file_systems_are_used(settings: EksSettings) -> Iterator[SettingsProblem]:
 
 
 def lustre_is_in_a_zone_of_the_nodes(settings: EksSettings) -> Iterator[SettingsProblem]:
-    """It is in the private subnet of its zone."""
+    """Refuse a zone of the Lustre file system that is not one of the stack's: it needs the private subnet of its zone."""
     if (zone := settings.storage.lustre.zone) is not None and zone not in settings.zones:
         problem = "is not one of the platform's zones, and only those have a subnet"
         yield SettingsProblem("storage.lustre.zone", repr(zone), problem, f"use one of {', '.join(settings.zones)}", "lustre-zone")
 
 
 def lustre_takes_the_key(settings: EksSettings) -> Iterator[SettingsProblem]:
-    """Who names a key expects that all is encrypted with it."""
+    """Refuse a key with SCRATCH_2, which would not be encrypted with it."""
     if not settings.storage.has_lustre or settings.storage.encryption_key is None:
         return
     if settings.storage.lustre.deployment is LustreDeployment.SCRATCH_2:

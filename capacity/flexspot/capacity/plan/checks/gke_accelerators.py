@@ -1,4 +1,4 @@
-"""What GPUDirect and TPUs ask of pools, of the cluster and of its network on GKE."""
+"""Checks of GPUDirect and TPUs on GKE: pools, cluster and network."""
 
 from __future__ import annotations
 
@@ -21,20 +21,23 @@ if TYPE_CHECKING:
     from flexspot.capacity.plan.resolve import ResolvedPool, ResolvedSettings
 
 
-def _asked(resolved: ResolvedSettings) -> list[tuple[ResolvedPool, GkePool]]:
+def _gpudirect_pools(resolved: ResolvedSettings) -> list[tuple[ResolvedPool, GkePool]]:
     pools = [(pool, pool.settings) for pool in resolved.pools.values()]
     return [(pool, each) for pool, each in pools if isinstance(each, GkePool) and each.network is NodeNetwork.GPUDIRECT]
 
 
-def _pools(resolved: ResolvedSettings) -> list[tuple[ResolvedPool, GkePool]]:
-    """Those whose machine has cards for it; of the others that is told, and nothing else."""
-    return [(pool, each) for pool, each in _asked(resolved) if gpudirect().of(pool.machines[0].name)]
+def _pools_with_cards(resolved: ResolvedSettings) -> list[tuple[ResolvedPool, GkePool]]:
+    """Return the GPUDirect pools whose machine has network cards for it. Another check reports the rest."""
+    return [(pool, each) for pool, each in _gpudirect_pools(resolved) if gpudirect().of(pool.machines[0].name)]
 
 
-def the_machine_has_cards_for_it(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
-    """Pods on other machines would ask for networks that their nodes do not have, and wait for ever."""
+def gpudirect_machines_have_cards(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """Refuse GPUDirect on machines without network cards for it.
+
+    Pods would request networks that their nodes do not have, and wait forever.
+    """
     facts = gpudirect()
-    for pool, _ in _asked(resolved):
+    for pool, _ in _gpudirect_pools(resolved):
         name = pool.machines[0].name
         if facts.of(name) is None:
             why = facts.why_not(name) or "has no RDMA network cards that the platform knows of"
@@ -43,9 +46,12 @@ def the_machine_has_cards_for_it(resolved: ResolvedSettings) -> Iterator[Setting
             yield SettingsProblem(f"{pool.path}.network", "'gpudirect'", f"machine {name}: {why}", remedy, "gpudirect-without-cards")
 
 
-def they_are_in_one_zone(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
-    """A network for RDMA is of one zone, and the cluster's Networks have one name each: cloud.google.com/vpc/docs/rdma-network-profiles."""
-    found = {pool.path: tuple(sorted(settings.zones or resolved.zones)) for pool, settings in _pools(resolved)}
+def gpudirect_pools_are_in_one_zone(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """Refuse GPUDirect pools in several zones.
+
+    A network for RDMA is in one zone, and the cluster's Networks have one name each: cloud.google.com/vpc/docs/rdma-network-profiles.
+    """
+    found = {pool.path: tuple(sorted(settings.zones or resolved.zones)) for pool, settings in _pools_with_cards(resolved)}
     first = next((zones[0] for zones in found.values() if len(zones) == 1), "")
     for path, zones in found.items():
         if len(zones) != 1:
@@ -58,19 +64,19 @@ def they_are_in_one_zone(resolved: ResolvedSettings) -> Iterator[SettingsProblem
             yield SettingsProblem(f"{path}.zones", ", ".join(zones), problem, remedy, "gpudirect-over-zones")
 
 
-def the_cluster_is_made_with_it(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
-    """Nodes have further networks in a cluster with multi-networking, which is said where it is made."""
+def gpudirect_needs_a_new_cluster(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """Refuse GPUDirect on an existing cluster. Nodes have additional networks only in a cluster that was created with multi-networking."""
     if not isinstance(resolved.settings, GkeSettings) or resolved.settings.cluster.existing is None:
         return
-    for pool, _ in _pools(resolved):
+    for pool, _ in _pools_with_cards(resolved):
         problem = "needs a cluster with multi-networking, which a stack does not change on an existing cluster"
         remedy = "leave it out, or let the stack create the cluster"
         yield SettingsProblem(f"{pool.path}.network", "'gpudirect'", problem, remedy, "gpudirect-on-existing-cluster")
 
 
-def its_networks_have_room(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
-    """Each node takes an address of each subnetwork, of which Google keeps four."""
-    settings, pools = resolved.settings, _pools(resolved)
+def gpudirect_networks_have_room(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """Refuse a range of additional networks that is too small. Each node takes an address of each subnetwork, and Google keeps four."""
+    settings, pools = resolved.settings, _pools_with_cards(resolved)
     if not isinstance(settings, GkeSettings) or not pools:
         return
     room = IPv4Network(gpudirect_ranges(settings.network.gpudirect_cidr)[0]).num_addresses - _KEPT_BY_GOOGLE
@@ -84,9 +90,12 @@ def its_networks_have_room(resolved: ResolvedSettings) -> Iterator[SettingsProbl
 _KEPT_BY_GOOGLE = 4
 
 
-def its_nodes_are_near_each_other(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
-    """What the fast network gains is lost between nodes that are far apart. A reservation brings its own place."""
-    for pool, settings in _pools(resolved):
+def gpudirect_nodes_are_near_each_other(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """Warn about GPUDirect pools without compact placement, because distance between nodes slows the network down.
+
+    Reservations have their own placement.
+    """
+    for pool, settings in _pools_with_cards(resolved):
         if not settings.compact_placement and settings.capacity_type is not CapacityType.RESERVED:
             problem = "its nodes may be far apart in the network"
             remedy = "set compact_placement too, or accept that in exchange for fewer stock-outs"
@@ -101,8 +110,8 @@ def _is_slice(pool: ResolvedPool) -> bool:
     return getattr(pool.settings, "tpu_topology", None) is not None
 
 
-def tpus_are_in_pools_of_our_own(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
-    """On Autopilot and in compute classes GKE makes the nodes, by fields that nobody here has asked a cluster about."""
+def tpus_are_in_node_pools(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """Refuse TPUs on Autopilot and in compute classes. GKE creates the nodes there, by fields that were not tested on a cluster."""
     for pool in _tpu_pools(resolved).values():
         if resolved.autopilot:
             problem = "has TPU chips, which need node pools, and Autopilot has none"
@@ -117,8 +126,11 @@ def tpus_are_in_pools_of_our_own(resolved: ResolvedSettings) -> Iterator[Setting
             yield SettingsProblem(f"{pool.path}.serves", name, problem, remedy, "tpus-in-compute-class")
 
 
-def slices_are_for_jobs_alone(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
-    """A service or a notebook is pods of one node each, and on one node of a slice its chips wait for the others for ever."""
+def slices_are_for_jobs_only(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """Refuse unqueued classes on a slice.
+
+    A pod of a service or notebook takes one node, and the slice's chips on it wait for the other nodes forever.
+    """
     for pool in _tpu_pools(resolved).values():
         for name in sorted(set(pool.settings.serves) & set(resolved.classes)):
             if _is_slice(pool) and not resolved.classes[name].queued:
@@ -127,8 +139,11 @@ def slices_are_for_jobs_alone(resolved: ResolvedSettings) -> Iterator[SettingsPr
                 yield SettingsProblem(f"{pool.path}.serves", name, problem, remedy, "slice-for-single-pods")
 
 
-def whole_hosts_are_given_away(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
-    """A pod takes all chips of its node and a job all nodes of a slice, so that a part of them is a share that nobody can use."""
+def tpu_shares_are_whole_hosts(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """Refuse shares of parts of a TPU host or slice.
+
+    A pod takes all chips of its node and a job all nodes of a slice, so the part is unusable.
+    """
     owners = [("teams", number, each) for number, each in enumerate(resolved.settings.teams)]
     owners += [("cohorts", number, each) for number, each in enumerate(resolved.settings.cohorts)]
     for kind, number, owner in owners:

@@ -1,4 +1,4 @@
-"""EKS Auto Mode and GKE Autopilot, where the cloud manages nodes: which settings they do not have, and what pools may then be."""
+"""Checks of EKS Auto Mode and GKE Autopilot, where the cloud manages nodes: unsupported settings, and restrictions of pools."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from flexspot.capacity.catalog.data_files import Record
 from flexspot.capacity.catalog.machines import Architecture, is_zone_id
 from flexspot.capacity.catalog.versions import auto_mode
 from flexspot.capacity.catalog.workload_classes import Fallback
-from flexspot.capacity.plan.pools import asked_for, compute_class_of, taints_by_gke
+from flexspot.capacity.plan.pools import compute_class_of, requested_labels, taints_by_gke
 from flexspot.capacity.plan.queues import shared_labels
 from flexspot.capacity.settings.cluster import EksClusterSettings, SystemPool
 from flexspot.capacity.settings.controllers import EksControllers
@@ -28,92 +28,92 @@ if TYPE_CHECKING:
 
 
 DRAIN_HOURS = 24
-"""How long a node drains before AWS ends it, in hours: Auto Mode's own default (create-node-pool.adoc at 01385604, read 2026-11-25)."""
+"""Hours that a node drains before AWS ends it: Auto Mode's own default (create-node-pool.adoc at 01385604, read 2026-11-25)."""
 
 
 def node_hours() -> int:
-    """After how many hours a node begins to drain, so that it is gone when AWS ends it."""
+    """Return the hours after which a node begins to drain, so that it is gone when AWS ends it."""
     return auto_mode().node_lifetime.hours - DRAIN_HOURS
 
 
 @dataclass(frozen=True)
-class _Lacking:
-    """Why an option is none of Auto Mode's, and what to do."""
+class _Unsupported:
+    """The reason why the cloud does not support an option, and the remedy."""
 
     why: str
     remedy: str = "leave it out, or use mode: standard"
 
 
 _OF_CLUSTERS = {
-    "ami": _Lacking("Auto Mode runs AWS's own image, which cannot be chosen"),
-    "images_file": _Lacking("Auto Mode runs AWS's own image, whose release cannot be chosen"),
-    "nodes": _Lacking("Auto Mode has neither user data nor kubelet settings"),
-    "node_repair": _Lacking("Auto Mode always replaces broken nodes itself", "leave it out"),
-    "existing": _Lacking(
+    "ami": _Unsupported("Auto Mode runs AWS's own image, which cannot be chosen"),
+    "images_file": _Unsupported("Auto Mode runs AWS's own image, whose release cannot be chosen"),
+    "nodes": _Unsupported("Auto Mode has neither user data nor kubelet settings"),
+    "node_repair": _Unsupported("Auto Mode always replaces broken nodes itself", "leave it out"),
+    "existing": _Unsupported(
         "the role of an existing cluster, which its owner manages, does not let Auto Mode set our tags on nodes",
         "leave it out, so that the stack creates the cluster, or use mode: standard",
     ),
-    "existing_karpenter": _Lacking("AWS runs Karpenter outside the cluster"),
-    "existing_gpu_operator": _Lacking(
+    "existing_karpenter": _Unsupported("AWS runs Karpenter outside the cluster"),
+    "existing_gpu_operator": _Unsupported(
         "Auto Mode includes NVIDIA's device plugin, next to which the GPU operator's cannot run",
         "leave it out, and set the operator's devicePlugin.enabled and dcgmExporter.enabled to false, or use mode: standard",
     ),
 }
-"""Options of the cluster that nothing in Auto Mode takes."""
+"""Options of the cluster that Auto Mode does not support."""
 
 _OF_CONTROLLERS = {
-    "karpenter": _Lacking("AWS runs Karpenter outside the cluster", "leave it out"),
-    "load_balancer_controller": _Lacking(
+    "karpenter": _Unsupported("AWS runs Karpenter outside the cluster", "leave it out"),
+    "load_balancer_controller": _Unsupported(
         "Auto Mode includes it: use a Service with loadBalancerClass eks.amazonaws.com/nlb, an IngressClass of eks.amazonaws.com/alb",
         "leave it out",
     ),
-    "nvidia_device_plugin": _Lacking("Auto Mode includes it", "leave it out"),
-    "neuron_device_plugin": _Lacking("Flexspot has no pools of Neuron devices on Auto Mode, which has its own plugin for them"),
-    # aws/eks-charts pull request 1359, where one of AWS says so (2026-08-17); its chart leaves out nodes of Auto Mode.
-    "efa_device_plugin": _Lacking("Auto Mode includes it", "leave it out"),
+    "nvidia_device_plugin": _Unsupported("Auto Mode includes it", "leave it out"),
+    "neuron_device_plugin": _Unsupported("Flexspot has no pools of Neuron devices on Auto Mode, which has its own plugin for them"),
+    # According to an AWS engineer in aws/eks-charts pull request 1359 (2026-08-17); the chart excludes nodes of Auto Mode.
+    "efa_device_plugin": _Unsupported("Auto Mode includes it", "leave it out"),
 }
-"""Controllers that Auto Mode has in itself."""
+"""Controllers that Auto Mode includes or does not support."""
 
 
-def _refused(path: str, written: object, lacking: _Lacking, rule: str = "option-not-in-auto-mode") -> SettingsProblem:
+def _refused(path: str, written: object, unsupported: _Unsupported, rule: str = "option-not-in-auto-mode") -> SettingsProblem:
     value = written.model_dump(mode="json", exclude_defaults=True) if isinstance(written, Record) else written
     value = list[object](value) if isinstance(value, tuple) else value
-    return SettingsProblem(path, shown(value), lacking.why, lacking.remedy, rule)
+    return SettingsProblem(path, shown(value), unsupported.why, unsupported.remedy, rule)
 
 
-def settings_are_ones_that_auto_mode_has(resolved: ResolvedSettings, settings: EksSettings) -> Iterator[SettingsProblem]:
-    """What AWS does, or lets nobody do, is refused where it is written."""
+def auto_mode_supports_the_settings(resolved: ResolvedSettings, settings: EksSettings) -> Iterator[SettingsProblem]:
+    """Refuse settings of parts that AWS manages in Auto Mode."""
     if not resolved.auto_mode:
         return
-    for option, lacking in _OF_CLUSTERS.items():
+    for option, unsupported in _OF_CLUSTERS.items():
         if (written := getattr(settings.cluster, option)) != EksClusterSettings.default(option):
-            yield _refused(f"cluster.{option}", written, lacking)
+            yield _refused(f"cluster.{option}", written, unsupported)
     if (least := settings.cluster.system_pool.min_nodes) != SystemPool.default("min_nodes"):
-        lacking = _Lacking("Auto Mode creates a node when a controller needs one, and keeps none", "leave it out")
-        yield _refused("cluster.system_pool.min_nodes", least, lacking)
+        unsupported = _Unsupported("Auto Mode creates a node when a controller needs one, and keeps none", "leave it out")
+        yield _refused("cluster.system_pool.min_nodes", least, unsupported)
     for addon, version in settings.cluster.addon_versions.items():
         if addon in auto_mode().addons:
-            lacking = _Lacking("Auto Mode includes it, in a version that AWS chooses", "leave it out")
-            yield _refused(f"cluster.addon_versions.{addon}", version, lacking)
-    for option, lacking in _OF_CONTROLLERS.items():
+            unsupported = _Unsupported("Auto Mode includes it, in a version that AWS chooses", "leave it out")
+            yield _refused(f"cluster.addon_versions.{addon}", version, unsupported)
+    for option, unsupported in _OF_CONTROLLERS.items():
         if (written := getattr(settings.controllers, option)) != EksControllers.default(option):
-            yield _refused(f"controllers.{option}", written, lacking)
+            yield _refused(f"controllers.{option}", written, unsupported)
 
 
 def volumes_leave_the_nvme_disks(resolved: ResolvedSettings, pool: ResolvedPool, options: EksPool) -> Iterator[SettingsProblem]:
-    """Auto Mode puts what pods write on NVMe disks if they are larger than the volume."""
+    """Refuse volumes as large as the NVMe disks. Auto Mode puts pods' data on NVMe disks only if they are larger than the volume."""
     if not resolved.auto_mode:
         return
     gib = options.volume(default_volume(pool.machines)).gib
     smallest = min(machine.local_ssd_gb for machine in pool.machines)
-    # The catalog counts as EC2 does, in GB; the volume is in GiB.
+    # The catalog has GB, as EC2 does; the volume is in GiB.
     if smallest and gib * 1024**3 >= smallest * 1000**3:
         problem = f"is not below the {smallest} GB of NVMe disks, so Auto Mode leaves them to pods as raw devices"
         yield SettingsProblem(f"{pool.path}.boot_disk_gib", str(gib), problem, "leave it out", "volume-instead-of-nvme")
 
 
 SYSTEM_POOL = "system-nodes"
-"""The NodePool of the controllers, and its NodeClass."""
+"""Name of the controllers' NodePool and NodeClass."""
 
 _TAKEN = {
     "default": "EKS's own NodeClass",
@@ -121,11 +121,11 @@ _TAKEN = {
     "system": "EKS's own pool",
     SYSTEM_POOL: "the controllers' pool",
 }
-"""Names of NodePools and NodeClasses that are there without the plan's, or may be."""
+"""Names of NodePools and NodeClasses that Auto Mode or the platform may create in addition to the plan's."""
 
 
-def names_are_not_eks_own(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
-    """A pool's name is that of its NodePool and of its NodeClass."""
+def names_are_not_taken_by_eks(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """Refuse pools with such a name: a pool's name is also the name of its NodePool and NodeClass."""
     for pool in resolved.pools.values() if resolved.auto_mode else ():
         if pool.name in _TAKEN:
             problem = f"is the name of {_TAKEN[pool.name]} in Auto Mode"
@@ -133,17 +133,22 @@ def names_are_not_eks_own(resolved: ResolvedSettings) -> Iterator[SettingsProble
 
 
 def zones_are_names(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
-    """A NodePool asks for a zone by a label, and Auto Mode documents none with the ids of zones."""
+    """Refuse zone ids. A NodePool requests a zone by a label, and Auto Mode documents no label with zone ids."""
     if not resolved.auto_mode:
         return
     for number, zone in enumerate(resolved.zones):
         if is_zone_id(zone):
-            lacking = _Lacking("is a zone id, and Auto Mode documents no label with zone ids", "name zones by name, such as us-east-1a")
-            yield _refused(f"zones.{number}", zone, lacking)
+            unsupported = _Unsupported(
+                "is a zone id, and Auto Mode documents no label with zone ids", "name zones by name, such as us-east-1a"
+            )
+            yield _refused(f"zones.{number}", zone, unsupported)
 
 
 def machines_are_launched(resolved: ResolvedSettings, settings: EksSettings) -> Iterator[SettingsProblem]:
-    """Auto Mode launches what AWS lists; for anything else pods wait, and nothing says why. The list may be older than a machine."""
+    """Refuse machines that AWS does not list for Auto Mode: their pods would wait without an explanation.
+
+    A machine that the settings describe only causes a warning, because it may be newer than the list.
+    """
     if not resolved.auto_mode:
         return
     described = {each.name for each in settings.machines}
@@ -156,8 +161,8 @@ def machines_are_launched(resolved: ResolvedSettings, settings: EksSettings) -> 
             yield SettingsProblem(path, repr(machine), problem, remedy, "machine-not-in-auto-mode", refused=machine not in described)
 
 
-def accelerators_are_told_of(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
-    """NodePools ask for a device by its label. Of GPUs Auto Mode documents the labels, of other accelerators none."""
+def accelerators_have_labels(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """Refuse accelerators other than GPUs. NodePools request a device by its label, and Auto Mode documents labels only for GPUs."""
     for pool in resolved.pools.values() if resolved.auto_mode else ():
         if pool.gpu.accelerator is not NVIDIA:
             problem = f"has {pool.gpu.accelerator.noun}s, for which Auto Mode documents no label that a pool could require"
@@ -166,7 +171,10 @@ def accelerators_are_told_of(resolved: ResolvedSettings) -> Iterator[SettingsPro
 
 
 def work_ends_before_its_node(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
-    """AWS ends a node whatever runs on it. Services move to another one; a job without checkpoints begins again."""
+    """Refuse runs that are longer than the life of a node, unless they write checkpoints.
+
+    AWS ends a node whatever runs on it. Services move to another node; a job without checkpoints starts again.
+    """
     if not resolved.auto_mode:
         return
     most = node_hours()
@@ -180,59 +188,61 @@ def work_ends_before_its_node(resolved: ResolvedSettings) -> Iterator[SettingsPr
             yield SettingsProblem(path, limit, problem, remedy, "run-limit-beyond-auto-mode", refused=not each.checkpoint)
 
 
-def what_caps_spend_is_said(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
-    """A node pool's ceiling holds whatever pods ask for; on Autopilot there is none."""
+def missing_ceilings_are_reported(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """Warn that Autopilot has no ceilings. The ceiling of a node pool applies whatever pods request, and Autopilot has no node pools."""
     if resolved.autopilot:
         problem = "has no node pools, so no ceilings: only Kueue, ResourceQuota and project quota cap spend"
         remedy = "request a project quota of what the pools may have, and set it in gpu_quotas; with mode: standard every ceiling holds"
         yield SettingsProblem("cluster.mode", "autopilot", problem, remedy, "autopilot-without-ceilings", refused=False)
 
 
-def pools_can_be_told_apart(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
-    """Two pools for which pods ask by the same labels are one to GKE: what was admitted on the quota of one runs on the nodes of the other.
+def pools_are_distinguishable(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """Refuse pools that GKE cannot distinguish.
 
-    So do pods that ask for less than the others and are kept off by no taint, such as on-demand pods and idle reserved nodes.
+    If pods request two pools by the same labels, work that was admitted on the quota of one runs on the nodes of the other. So do pods that
+    request fewer labels than the others and are kept off by no taint, such as on-demand pods and idle reserved nodes.
     """
     for one, other in combinations(resolved.pools.values() if resolved.autopilot else (), 2):
         classes = compute_class_of(resolved, one), compute_class_of(resolved, other)
-        written = _shown(asked_for(resolved, other))
-        if classes == (None, None) and (_lands_on(resolved, one, other) or _lands_on(resolved, other, one)):
-            problem = (
-                f"cannot be told apart from pool {one.name}: pods that request nodes of one can run on those that GKE created for the other"
-            )
+        written = _shown(requested_labels(resolved, other))
+        if classes == (None, None) and (_fits_on(resolved, one, other) or _fits_on(resolved, other, one)):
+            problem = f"cannot be distinguished from pool {one.name}: pods that request nodes of one can run on nodes created for the other"
             remedy = "split them by GPU, GPUs of a node, capacity type or zone, or merge them"
-        elif classes[0] is not None and classes[0] == classes[1] and _made_of(resolved, one) == _made_of(resolved, other):
-            problem = f"cannot be told apart from pool {one.name}: it is the same priority of compute class {classes[0]}"
+        elif classes[0] is not None and classes[0] == classes[1] and _priority_fields(resolved, one) == _priority_fields(resolved, other):
+            problem = f"cannot be distinguished from pool {one.name}: it is the same priority of compute class {classes[0]}"
             remedy = "split them by machine, capacity type, reservation or zones, or merge them"
         else:
             continue
         yield SettingsProblem(other.path, written, problem, remedy, "pools-not-told-apart")
 
 
-def _lands_on(resolved: ResolvedSettings, pool: ResolvedPool, other: ResolvedPool) -> bool:
-    """Whether pods of `pool` can run on nodes that GKE made for `other`."""
-    suits = asked_for(resolved, pool).items() <= asked_for(resolved, other).items()
+def _fits_on(resolved: ResolvedSettings, pool: ResolvedPool, other: ResolvedPool) -> bool:
+    """Return whether pods of `pool` can run on nodes that GKE created for `other`."""
+    suits = requested_labels(resolved, pool).items() <= requested_labels(resolved, other).items()
     return suits and set(taints_by_gke(resolved, other, None)) <= set(taints_by_gke(resolved, pool, None))
 
 
-def _made_of(resolved: ResolvedSettings, pool: ResolvedPool) -> tuple[object, ...]:
-    """What a priority of a compute class says."""
+def _priority_fields(resolved: ResolvedSettings, pool: ResolvedPool) -> tuple[object, ...]:
+    """Return the fields of the pool's priority in a compute class."""
     options = (pool.settings.max_run_hours, pool.settings.boot_disk_gib) if isinstance(pool.settings, GkePool) else ()
-    return (pool.machines, asked_for(resolved, pool), frozenset(pool.settings.zones), *options)
+    return (pool.machines, requested_labels(resolved, pool), frozenset(pool.settings.zones), *options)
 
 
-def classes_ask_for_their_own_pools(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
-    """A job asks for what all pools of its class have in common; a queue may give it any flavor that has that.
+def classes_request_only_their_own_pools(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """Refuse classes whose jobs a queue could also admit to pools of other classes.
 
-    An affinity for one of several pools is none here: the autoscaler would not see which of them the queue chose.
+    A job requests the labels that all pools of its class have in common, and a queue may assign it any flavor with those. An affinity for
+    one of several pools would not help: the autoscaler would not see which of them the queue chose.
     """
     for name, each in resolved.classes.items():
         own = [pool for pool in resolved.pools.values() if name in pool.settings.serves]
         if resolved.autopilot and own and each.fallback is Fallback.QUOTA:
-            yield from _reach(resolved, name, each, own)
+            yield from _other_reachable_pools(resolved, name, each, own)
 
 
-def _reach(resolved: ResolvedSettings, name: str, workload_class: WorkloadClass, own: list[ResolvedPool]) -> Iterator[SettingsProblem]:
+def _other_reachable_pools(
+    resolved: ResolvedSettings, name: str, workload_class: WorkloadClass, own: list[ResolvedPool]
+) -> Iterator[SettingsProblem]:
     path, written = f"classes.{name}", ", ".join(pool.name for pool in own)
     if not workload_class.queued:
         if len(own) > 1:
@@ -241,12 +251,12 @@ def _reach(resolved: ResolvedSettings, name: str, workload_class: WorkloadClass,
                 path, written, problem, "leave it one pool, split the class, or use fallback: stock-out", "class-of-several-shapes"
             )
         return
-    common = shared_labels(asked_for(resolved, pool) for pool in own)
+    common = shared_labels(requested_labels(resolved, pool) for pool in own)
     others = [pool for pool in resolved.queued_pools.values() if pool not in own and compute_class_of(resolved, pool) is None]
-    if strangers := [pool.name for pool in others if common.items() <= asked_for(resolved, pool).items()]:
-        told = f"its pools have only {_shown(common)} in common" if common else "its pools have nothing in common"
-        problem = f"{told}, so a queue would give its jobs nodes of {', '.join(strangers)} too"
-        remedy = f"let {strangers[0]} serve {name} as well, or split the class into one for each kind of node"
+    if reachable := [pool.name for pool in others if common.items() <= requested_labels(resolved, pool).items()]:
+        reason = f"its pools have only {_shown(common)} in common" if common else "its pools have nothing in common"
+        problem = f"{reason}, so a queue would give its jobs nodes of {', '.join(reachable)} too"
+        remedy = f"let {reachable[0]} serve {name} as well, or split the class into one for each kind of node"
         yield SettingsProblem(path, written, problem, remedy, "class-reaches-other-pools")
 
 
@@ -257,39 +267,42 @@ def _shown(labels: dict[str, str]) -> str:
 _AUTOPILOT = "option-not-on-autopilot"
 
 _OF_NODE_POOLS = {
-    "min_nodes": _Lacking("Autopilot creates a node when a pod needs it, and keeps none", "leave it out"),
-    "shutdown_grace_seconds": _Lacking(
+    "min_nodes": _Unsupported("Autopilot creates a node when a pod needs it, and keeps none", "leave it out"),
+    "shutdown_grace_seconds": _Unsupported(
         "GKE documents more than 15 seconds for Standard node pools and compute classes, but not for Autopilot"
     ),
-    "compact_placement": _Lacking("GKE does not document how a GPU pod on Autopilot requests it"),
-    "network": _Lacking("on Autopilot GKE creates the nodes, and they have none of the stack's networks"),
-    "topology": _Lacking("Kueue places pods only on existing nodes, and Autopilot creates nodes only for pods"),
-    "confidential_nodes": _Lacking("on Autopilot it applies to the whole cluster or to a compute class of your own"),
-    "boot_disk_kms_key": _Lacking(
+    "compact_placement": _Unsupported("GKE does not document how a GPU pod on Autopilot requests it"),
+    "network": _Unsupported("on Autopilot GKE creates the nodes, and they have none of the stack's networks"),
+    "topology": _Unsupported("Kueue places pods only on existing nodes, and Autopilot creates nodes only for pods"),
+    "confidential_nodes": _Unsupported("on Autopilot it applies to the whole cluster or to a compute class of your own"),
+    "boot_disk_kms_key": _Unsupported(
         "Autopilot nodes have the cluster's key", "leave it out, and name the key in cluster.security.boot_disk_kms_key"
     ),
-    "local_ssd_disks": _Lacking("Autopilot provides local disks by the GPU, not by number"),
-    "secondary_boot_disk_images": _Lacking("GKE does not document how a pod on Autopilot requests them"),
+    "local_ssd_disks": _Unsupported("Autopilot provides local disks by the GPU, not by number"),
+    "secondary_boot_disk_images": _Unsupported("GKE does not document how a pod on Autopilot requests them"),
 }
-"""Options that nothing on Autopilot takes."""
+"""Options that Autopilot does not support."""
 
 _BY_A_CLASS = "leave it out, or let the pool serve a class with fallback: stock-out"
 
-_OF_PRIORITIES = dict.fromkeys(("max_run_hours", "boot_disk_gib"), _Lacking("a pod cannot request it; a compute class can", _BY_A_CLASS))
-"""Options that a priority of a compute class takes: https://docs.cloud.google.com/kubernetes-engine/docs/reference/crds/computeclass."""
+_OF_PRIORITIES = dict.fromkeys(
+    ("max_run_hours", "boot_disk_gib"), _Unsupported("a pod cannot request it; a compute class can", _BY_A_CLASS)
+)
+"""Options that only the priority of a compute class supports:
+https://docs.cloud.google.com/kubernetes-engine/docs/reference/crds/computeclass."""
 
 _OF_SELECTORS = dict.fromkeys(
     ("gpu_sharing", "mig_partition"),
-    _Lacking(
+    _Unsupported(
         "GKE documents it for pods that select GPUs by labels, but not for compute classes",
         "let the pool serve a class with fallback: quota",
     ),
 )
-"""Options that a pod asks for by labels, and that the page of the compute classes does not have."""
+"""Options that a pod requests by labels, and that the documentation of compute classes does not have."""
 
 
-def capacity_types_are_ones_that_autopilot_gives(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
-    """Queued provisioning takes a node pool, and only a reservation that the pod names is used."""
+def autopilot_supports_the_capacity_types(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """Refuse queued capacity, which needs a node pool, and unnamed reservations, which a pod on Autopilot cannot use."""
     if not resolved.autopilot:
         return
     given = ", ".join(name for name, facts in resolved.facts.items() if facts.autopilot is not None)
@@ -306,12 +319,12 @@ def capacity_types_are_ones_that_autopilot_gives(resolved: ResolvedSettings) -> 
                 f"{pool.path}.reservation.use", "any", problem, "allowed: specific, with its name", "any-reservation-on-autopilot"
             )
         if reservation is not None and reservation.block is not None:
-            lacking = _Lacking("a pod on Autopilot can name a reservation here, but no block of it")
-            yield _refused(f"{pool.path}.reservation.block", reservation.block, lacking, _AUTOPILOT)
+            unsupported = _Unsupported("a pod on Autopilot can name a reservation here, but no block of it")
+            yield _refused(f"{pool.path}.reservation.block", reservation.block, unsupported, _AUTOPILOT)
 
 
-def options_are_ones_that_autopilot_has(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
-    """Refuse settings that would have no effect."""
+def autopilot_supports_the_options(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """Refuse options of pools that would have no effect."""
     if not resolved.autopilot:
         return
     for pool in resolved.pools.values():
@@ -319,26 +332,26 @@ def options_are_ones_that_autopilot_has(resolved: ResolvedSettings) -> Iterator[
             continue
         machine = pool.machines[0]
         if machine.architecture is Architecture.ARM64:
-            lacking = _Lacking(
+            unsupported = _Unsupported(
                 "is arm64, and GKE does not document how GPU pods on Autopilot request it", "choose another, or use mode: standard"
             )
-            yield _refused(f"{pool.path}.machine", machine.name, lacking, _AUTOPILOT)
+            yield _refused(f"{pool.path}.machine", machine.name, unsupported, _AUTOPILOT)
         by_compute_class = compute_class_of(resolved, pool) is not None
-        for option, lacking in (_OF_NODE_POOLS | (_OF_SELECTORS if by_compute_class else _OF_PRIORITIES)).items():
+        for option, unsupported in (_OF_NODE_POOLS | (_OF_SELECTORS if by_compute_class else _OF_PRIORITIES)).items():
             written = getattr(pool.settings, option)
             if written != GkePool.model_fields[option].default:
-                yield _refused(f"{pool.path}.{option}", written, lacking, _AUTOPILOT)
+                yield _refused(f"{pool.path}.{option}", written, unsupported, _AUTOPILOT)
         yield from _choices(pool.path, pool.settings, by_compute_class=by_compute_class)
 
 
 def _choices(path: str, pool: GkePool, *, by_compute_class: bool) -> Iterator[SettingsProblem]:
-    """Options of which Autopilot has some values."""
+    """Refuse unsupported values of options that Autopilot supports in part."""
     if pool.gpu_driver is GpuDriver.DISABLED:
-        lacking = _Lacking("Autopilot installs a driver on every GPU node", "allowed: default, latest")
-        yield _refused(f"{path}.gpu_driver", "disabled", lacking, _AUTOPILOT)
+        unsupported = _Unsupported("Autopilot installs a driver on every GPU node", "allowed: default, latest")
+        yield _refused(f"{path}.gpu_driver", "disabled", unsupported, _AUTOPILOT)
     if pool.gpu_sharing is not None and pool.gpu_sharing.strategy is SharingStrategy.MPS and not by_compute_class:
-        lacking = _Lacking("GKE documents time-sharing for Autopilot, but not MPS", "allowed: time-sharing")
-        yield _refused(f"{path}.gpu_sharing.strategy", "mps", lacking, _AUTOPILOT)
+        unsupported = _Unsupported("GKE documents time-sharing for Autopilot, but not MPS", "allowed: time-sharing")
+        yield _refused(f"{path}.gpu_sharing.strategy", "mps", unsupported, _AUTOPILOT)
     if len(set(pool.zones)) > 1 and not by_compute_class:
         problem, remedy = "a pod requests one zone or none; a compute class may name several", f"name one; {_BY_A_CLASS}"
         yield SettingsProblem(f"{path}.zones", ", ".join(pool.zones), problem, remedy, _AUTOPILOT)

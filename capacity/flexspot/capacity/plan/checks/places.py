@@ -1,4 +1,4 @@
-"""Network ranges and images: what is there, what fits, and where buckets and queues are against the nodes."""
+"""Checks of network ranges, access to the API server, node images, and locations of buckets, keys and queues."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ if TYPE_CHECKING:
 
 
 _GKE_RESERVED = 4
-"""Addresses of a subnet that Google keeps: network, gateway, the last but one and broadcast."""
+"""Addresses of a subnet that Google reserves: network, gateway, the last but one and broadcast."""
 
 _AWS_RESERVED = 5
-"""Addresses of a subnet that AWS keeps: the first four and the last."""
+"""Addresses of a subnet that AWS reserves: the first four and the last."""
 
 _SURGE = 1
-"""Nodes that an upgrade adds to a pool for a while."""
+"""Nodes that an upgrade temporarily adds to a pool."""
 
 
 def ranges_do_not_overlap(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
-    """Two ranges with an address in common would send its traffic to one of them."""
+    """Refuse ranges that overlap: traffic for a shared address would reach only one of them. Ranges must also be inside the VPC."""
     settings = resolved.settings
-    if isinstance(settings, (GkeSettings, EksSettings)) and _ranges_are_somebodys(settings):
+    if isinstance(settings, (GkeSettings, EksSettings)) and _ranges_are_unused(settings):
         return
     if isinstance(settings, GkeSettings):
         net = settings.network
         named = {name: getattr(net, name) for name in ("nodes_cidr", "pods_cidr", "services_cidr", "control_plane_cidr")}
-        # Pods have addresses of all of them, so no two may be alike.
+        # Pods have addresses in all of these networks, so no two may overlap.
         if any(pool.network is NodeNetwork.GPUDIRECT for pool in settings.pools):
             named["gpudirect_cidr"] = net.gpudirect_cidr
     elif isinstance(settings, EksSettings):
@@ -54,7 +54,7 @@ def ranges_do_not_overlap(resolved: ResolvedSettings) -> Iterator[SettingsProble
             if not IPv4Network(written).subnet_of(IPv4Network(net.vpc_cidr)):
                 problem = f"is outside vpc_cidr {net.vpc_cidr}"
                 yield SettingsProblem(f"network.{name}", written, problem, "choose a range inside it", "range-outside-vpc")
-        # With it, the Services' range overlaps whatever is inside, which is then not told again.
+        # A range that overlaps the VPC's also overlaps ranges inside it. Only the former is reported.
         if IPv4Network(net.services_cidr).overlaps(IPv4Network(net.vpc_cidr)):
             problem = f"overlaps vpc_cidr {net.vpc_cidr}"
             yield SettingsProblem("network.services_cidr", net.services_cidr, problem, "choose another range", "ranges-overlap")
@@ -65,21 +65,24 @@ def ranges_do_not_overlap(resolved: ResolvedSettings) -> Iterator[SettingsProble
             yield SettingsProblem(f"network.{other}", taken, f"overlaps {name} {written}", "choose another range", "ranges-overlap")
 
 
-def _is_there_already(settings: GkeSettings | EksSettings) -> bool:
-    """Whether the network is somebody else's; then so are its ranges."""
+def _network_exists(settings: GkeSettings | EksSettings) -> bool:
+    """Return whether the network exists already. Its ranges are then not the stack's."""
     if isinstance(settings, GkeSettings):
         return settings.network.existing_network is not None
     return settings.network.existing_vpc is not None
 
 
-def _ranges_are_somebodys(settings: GkeSettings | EksSettings) -> bool:
-    """Whether the ranges that the settings have, or would have by default, are none of the network in which nodes are."""
-    return settings.cluster.existing is not None or _is_there_already(settings)
+def _ranges_are_unused(settings: GkeSettings | EksSettings) -> bool:
+    """Return whether the settings' ranges are not those of the nodes' network."""
+    return settings.cluster.existing is not None or _network_exists(settings)
 
 
 def gke_ranges_have_room(resolved: ResolvedSettings, settings: GkeSettings) -> Iterator[SettingsProblem]:
-    """Each node takes an address of the node range and a block of the pod range, twice as large as its pods and a power of two."""
-    if _ranges_are_somebodys(settings):
+    """Refuse GKE ranges that are too small for the plan's nodes.
+
+    Each node takes an address of the node range and a block of the pod range: twice its pods, rounded up to a power of two.
+    """
+    if _ranges_are_unused(settings):
         return
     net = settings.network
     nodes = _gke_nodes(resolved)
@@ -98,13 +101,13 @@ def gke_ranges_have_room(resolved: ResolvedSettings, settings: GkeSettings) -> I
 def _gke_nodes(resolved: ResolvedSettings) -> int:
     assert isinstance(resolved.settings, GkeSettings)  # noqa: S101 -- tells the type checker what was checked
     pools = sum(pool.max_nodes + _SURGE for pool in resolved.pools.values())
-    # A regional system pool is counted for all of its zones.
+    # The system pool's max_nodes counts the nodes of all zones.
     return pools + resolved.settings.cluster.system_pool.max_nodes + _SURGE
 
 
-def somebodys_vpc_has_a_subnet_in_each_zone(settings: EksSettings) -> Iterator[SettingsProblem]:
-    """Subnets are named in the order of the zones."""
-    if not _is_there_already(settings):
+def existing_vpcs_have_a_subnet_in_each_zone(settings: EksSettings) -> Iterator[SettingsProblem]:
+    """Refuse fewer existing subnets than zones. They are listed in the order of the zones."""
+    if not _network_exists(settings):
         return
     subnets, zones = settings.network.existing_private_subnets, settings.zones
     if len(subnets) < len(zones):
@@ -114,20 +117,23 @@ def somebodys_vpc_has_a_subnet_in_each_zone(settings: EksSettings) -> Iterator[S
 
 
 def eks_ranges_have_room(resolved: ResolvedSettings, settings: EksSettings) -> Iterator[SettingsProblem]:
-    """Nodes and pods alike take an address of a private range; every zone must have one, and each zone's pools must fit."""
+    """Refuse EKS ranges that are too small for the plan's nodes and pods, each of which takes an address of a private range.
+
+    Every zone needs a range, and the pools of each zone must fit.
+    """
     net, zones = settings.network, settings.zones
-    if _ranges_are_somebodys(settings):
+    if _ranges_are_unused(settings):
         return
     for name in ("private_cidrs", "public_cidrs"):
         ranges: tuple[str, ...] = getattr(net, name)
-        told = f"has {len(ranges)} range{'' if len(ranges) == 1 else 's'} for {len(zones)} zones"
+        problem = f"has {len(ranges)} range{'' if len(ranges) == 1 else 's'} for {len(zones)} zones"
         if len(ranges) < len(zones):
-            yield SettingsProblem(f"network.{name}", ", ".join(ranges), told, "give one for each zone", "range-too-small")
+            yield SettingsProblem(f"network.{name}", ", ".join(ranges), problem, "give one for each zone", "range-too-small")
             return
-        # A range belongs to the zone at its place: one too many moves the others' ranges, and AWS changes none of a subnet.
+        # A range belongs to the zone at the same index. An extra one may shift the others, and AWS cannot change a subnet's range.
         if len(ranges) > len(zones) and name in net.model_fields_set:
             remedy = "leave out the range of the zone that does not exist"
-            yield SettingsProblem(f"network.{name}", ", ".join(ranges), told, remedy, "range-without-zone")
+            yield SettingsProblem(f"network.{name}", ", ".join(ranges), problem, remedy, "range-without-zone")
     each_node = 1 + net.pods_per_node
     nodes = sum(pool.max_nodes for pool in resolved.pools.values()) + settings.cluster.system_pool.max_nodes
     rooms = {zone: IPv4Network(written).num_addresses - _AWS_RESERVED for zone, written in zip(zones, net.private_cidrs, strict=False)}
@@ -147,28 +153,32 @@ def eks_ranges_have_room(resolved: ResolvedSettings, settings: EksSettings) -> I
 
 
 def access_fits_the_cloud(settings: EksSettings) -> Iterator[SettingsProblem]:
-    """The DNS endpoint behind IAM is GKE's."""
+    """Refuse `dns_iam` on EKS. The DNS endpoint behind IAM is GKE's."""
     if settings.control_plane.access is Access.DNS_IAM:
         allowed = f"allowed: {Access.PRIVATE}, {Access.PUBLIC_CIDRS}"
         yield SettingsProblem("control_plane.access", "'dns_iam'", "is not supported on EKS", allowed, "access-of-another-cloud")
 
 
 def runners_have_an_address_to_reach(settings: GkeSettings) -> Iterator[SettingsProblem]:
-    """By the DNS name Google's IAM decides who gets in, and the API server has no address whose callers' ranges could count."""
+    """Refuse runner ranges with `dns_iam`.
+
+    IAM decides about access by the DNS name, and the API server has no address that ranges could restrict.
+    """
     if settings.network.runner_cidrs and settings.access is Access.DNS_IAM:
         problem = f"says who can reach an address, but with {Access.DNS_IAM} the API server has none"
         remedy = f"remove it, or choose control_plane.access {Access.PRIVATE}"
         yield SettingsProblem("network.runner_cidrs", ", ".join(settings.network.runner_cidrs), problem, remedy, "runners-without-address")
 
 
-def somebody_reaches_the_api_server(settings: GkeSettings | EksSettings) -> Iterator[SettingsProblem]:
-    """`up` makes the objects inside the cluster through its API server; in a network that the same `up` makes there is no runner yet.
+def a_runner_reaches_the_api_server(settings: GkeSettings | EksSettings) -> Iterator[SettingsProblem]:
+    """Warn if no runner can reach the API server of a new network.
 
-    Nor is a network there that could be connected with it, so ranges of runners elsewhere help only later.
+    `up` creates the objects inside the cluster through its API server. A network that the same `up` creates has no runner yet, nor a
+    connection to other networks, so runner ranges help only later.
     """
     if settings.access is not Access.PRIVATE:
         return
-    if settings.cluster.existing is None and not _is_there_already(settings):
+    if settings.cluster.existing is None and not _network_exists(settings):
         problem = "lets in only the network that this stack creates: the first `up` stops at the first object inside the cluster"
         if isinstance(settings, GkeSettings):
             remedy = f"use {Access.DNS_IAM}, which lets in whom Google's IAM lets in, or an existing network with a runner in it"
@@ -182,7 +192,7 @@ def _at_least(addresses: int) -> str:
 
 
 def system_nodes_reach_every_zone(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
-    """A regional node pool of GKE begins with a node in each zone."""
+    """Refuse fewer system nodes than zones. A regional node pool of GKE starts with a node in each zone."""
     if isinstance(resolved.settings, GkeSettings) and resolved.settings.cluster.existing is None and not resolved.autopilot:
         most, zones = resolved.settings.cluster.system_pool.max_nodes, len(set(resolved.zones))
         if most < zones:
@@ -192,7 +202,10 @@ def system_nodes_reach_every_zone(resolved: ResolvedSettings) -> Iterator[Settin
 
 
 def the_boundary_is_of_the_account(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
-    """A permissions boundary is a policy of the role's own account, or of AWS (IAM user guide, "Permissions boundaries")."""
+    """Refuse a permissions boundary of another account.
+
+    It must be of the role's account or of AWS (IAM user guide, "Permissions boundaries").
+    """
     settings = resolved.settings
     boundary = settings.iam.permissions_boundary if isinstance(settings, EksSettings) else None
     if boundary is not None and isinstance(settings, EksSettings) and boundary.split(":")[4] not in {settings.account, "aws"}:
@@ -201,7 +214,7 @@ def the_boundary_is_of_the_account(resolved: ResolvedSettings) -> Iterator[Setti
 
 
 def images_are_pinned(resolved: ResolvedSettings, settings: EksSettings) -> Iterator[SettingsProblem]:
-    """With `@latest` every release of an AMI is drift, and drift replaces nodes."""
+    """Refuse `@latest` in production, and warn elsewhere: every release of an AMI would be drift, and drift replaces nodes."""
     if settings.cluster.has_own_image and settings.cluster.image.endswith("@latest"):
         remedy = f"pin a release; {_images_for(resolved, settings)}"
         refused = is_production(settings.environment)
@@ -211,10 +224,10 @@ def images_are_pinned(resolved: ResolvedSettings, settings: EksSettings) -> Iter
 
 
 def images_are_of_the_version(resolved: ResolvedSettings, settings: EksSettings) -> Iterator[SettingsProblem]:
-    """Karpenter looks for the alias's images by the cluster's version, and launches no node where there are none.
+    """Refuse an image release without images for the cluster's version: Karpenter would launch no node.
 
-    "failed to discover any AMIs for alias" (pkg/providers/amifamily/al2023.go of github.com/aws/karpenter-provider-aws). The version of a
-    cluster that is there already is not known here.
+    "failed to discover any AMIs for alias" (pkg/providers/amifamily/al2023.go of github.com/aws/karpenter-provider-aws). The version of an
+    existing cluster is not known here.
     """
     if not settings.cluster.has_own_image or settings.cluster.image.endswith("@latest"):
         return
@@ -230,9 +243,10 @@ def images_are_of_the_version(resolved: ResolvedSettings, settings: EksSettings)
 
 
 def neuron_nodes_have_an_image(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
-    """Karpenter takes no other image for a node with Neuron devices than the one with their driver, and says nothing where there is none.
+    """Refuse an image release without an image for Neuron devices, if pools have them. Warn if that is not known.
 
-    Variant.Requirements of pkg/providers/amifamily/types.go (github.com/aws/karpenter-provider-aws, v1.14.1).
+    Karpenter uses only images with Neuron's driver for such nodes, and reports nothing if there are none: Variant.Requirements of
+    pkg/providers/amifamily/types.go (github.com/aws/karpenter-provider-aws, v1.14.1).
     """
     settings, ami = resolved.settings, ""
     pools = [name for name, pool in resolved.pools.items() if pool.gpu.accelerator is NEURON]
@@ -252,7 +266,7 @@ def neuron_nodes_have_an_image(resolved: ResolvedSettings) -> Iterator[SettingsP
 
 
 def the_efa_plugins_image_can_be_pulled(resolved: ResolvedSettings, settings: EksSettings) -> Iterator[SettingsProblem]:
-    """Its chart's own image is in one region of the partition aws, and a node of another partition cannot pull it."""
+    """Refuse the EFA plugin's default image in other partitions. Nodes can pull it only in partition aws, where one region has it."""
     if resolved.auto_mode:
         return
     used, written, path = any(pool.efa for pool in settings.pools), settings.controllers.efa_device_plugin.image, _EFA_IMAGE
@@ -269,7 +283,7 @@ _EFA_IMAGE = "controllers.efa_device_plugin.image"
 
 
 def _images_for(resolved: ResolvedSettings, settings: EksSettings) -> str:
-    """The releases with images for the cluster's version, the newest first, and how to learn of newer ones."""
+    """Describe the releases with images for the cluster's version, and how to find newer ones."""
     family, version = settings.cluster.image.partition("@")[0], settings.cluster.version
     newer = "`flexspot images refresh` asks AWS for others"
     if fitting := resolved.images.with_images_for(family, version):
@@ -278,7 +292,7 @@ def _images_for(resolved: ResolvedSettings, settings: EksSettings) -> str:
 
 
 def the_system_machine_exists(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
-    """Controllers run on machines of the catalog, and not on GPUs."""
+    """Refuse a machine for the system nodes that is unknown, has GPUs, or does not suit the controllers."""
     cluster = getattr(resolved.settings, "cluster", None)
     if cluster is None or cluster.existing or resolved.autopilot:
         return
@@ -300,7 +314,7 @@ def the_system_machine_exists(resolved: ResolvedSettings) -> Iterator[SettingsPr
 
 
 def buckets_are_in_the_region(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
-    """Checkpoints over a region's border cost egress at every write, and time that a Spot node does not have."""
+    """Refuse buckets outside the region. Each checkpoint would cost egress, and time that an interrupted Spot node does not have."""
     location = getattr(getattr(resolved.settings, "storage", None), "location", None)
     if location is not None and location.lower() != resolved.region:
         problem = f"is not the cluster's region {resolved.region}"
@@ -308,9 +322,9 @@ def buckets_are_in_the_region(resolved: ResolvedSettings) -> Iterator[SettingsPr
 
 
 def keys_are_in_the_region(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
-    """A key encrypts what is in its own region: Cloud KMS and AWS KMS refuse another.
+    """Refuse keys of other regions, as Cloud KMS and AWS KMS do.
 
-    Of Secrets and disks Google's pages ask for the same, and its API's own example has a key of `global`: that one is warned of.
+    Google's pages require the same for Secrets and disks, but an example of its API has a key in `global`. Such a key causes a warning.
     """
     for path, key, what in _keys(resolved.settings):
         place = key.split(":")[3] if key.startswith("arn:") else key.split("/")[3]
@@ -321,7 +335,7 @@ def keys_are_in_the_region(resolved: ResolvedSettings) -> Iterator[SettingsProbl
 
 
 def _keys(settings: PlatformSettings) -> Iterator[tuple[str, str, str]]:
-    """The keys that settings name: where, which, and what they encrypt."""
+    """Yield each key of the settings with its path and what it encrypts."""
     storage: str | None = getattr(getattr(settings, "storage", None), "encryption_key", None)
     named = [("storage.encryption_key", storage, "the buckets")]
     if isinstance(settings, GkeSettings):
@@ -335,7 +349,10 @@ def _keys(settings: PlatformSettings) -> Iterator[tuple[str, str, str]]:
 
 
 def leases_are_longer_than_the_grace(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
-    """An item whose lease ends while an interrupted worker still writes is handed out a second time."""
+    """Refuse leases that are shorter than the grace period.
+
+    An item whose lease ends while an interrupted worker still writes is delivered again.
+    """
     least = max((each.grace_seconds for each in resolved.classes.values()), default=0) + LEASE_MARGIN_SECONDS
     for number, team in enumerate(resolved.settings.teams):
         if team.work_queue is not None and team.work_queue.lease_seconds < least:
@@ -345,8 +362,8 @@ def leases_are_longer_than_the_grace(resolved: ResolvedSettings) -> Iterator[Set
             yield SettingsProblem(path, str(team.work_queue.lease_seconds), problem, remedy, "lease-within-grace")
 
 
-def names_are_not_googles_own(settings: GkeSettings) -> Iterator[SettingsProblem]:
-    """Buckets and work queues are called after project and environment, and Google keeps names with its own in them.
+def names_are_not_reserved_by_google(settings: GkeSettings) -> Iterator[SettingsProblem]:
+    """Refuse names with google in them. Buckets and work queues are named after project and environment, and Google reserves such names.
 
     https://docs.cloud.google.com/storage/docs/buckets#naming, https://docs.cloud.google.com/pubsub/docs/pubsub-basics#resource_names
     """
@@ -360,7 +377,7 @@ def names_are_not_googles_own(settings: GkeSettings) -> Iterator[SettingsProblem
 
 
 def the_network_and_its_subnetwork_belong_together(settings: GkeSettings) -> Iterator[SettingsProblem]:
-    """What one name says of project and region, the other and the stack say too."""
+    """Refuse an existing network and subnetwork whose projects or regions do not match each other or the stack."""
     network, subnetwork = settings.network.existing_network, settings.network.existing_subnetwork
     if network is None or subnetwork is None:
         return
@@ -386,7 +403,7 @@ def _form_of_network(path: str, written: str, form: str, *, of_region: bool) -> 
 
 
 def _projects(own: str, network: NetworkName | None, subnetwork: NetworkName | None) -> Iterator[SettingsProblem]:
-    """A name alone is of the stack's own project."""
+    """Yield a problem if network and subnetwork are in different projects. A short name is in the stack's own project."""
     of_network, of_subnetwork = (each.project if each else own for each in (network, subnetwork))
     if of_network == of_subnetwork:
         return

@@ -1,4 +1,4 @@
-"""What each capacity type and each cloud's own options ask of a pool, and what they must not be combined with."""
+"""Checks of pools' options: what capacity types and clouds require, and combinations that do not work."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def user_data_is_of_the_images_form(settings: EksSettings) -> Iterator[SettingsProblem]:
-    """Each family of images reads its own form of user data, and has its own settings of the kubelet."""
+    """Refuse user data and kubelet settings that the image family does not read."""
     if not settings.cluster.has_own_image:
         return
     nodes, ami, path = settings.cluster.nodes, settings.cluster.image, "cluster.nodes"
@@ -44,7 +44,7 @@ def user_data_is_of_the_images_form(settings: EksSettings) -> Iterator[SettingsP
 
 
 def reservations_belong_to_reserved_pools(pool: ResolvedPool, options: EksPool) -> Iterator[SettingsProblem]:
-    """A reserved pool of EKS says which reservation, and no other pool does."""
+    """Refuse an EKS reserved pool without a reservation, and a reservation on any other pool."""
     reserved, path = options.capacity_type is CapacityType.RESERVED, f"{pool.path}.reservation"
     if reserved and options.reservation is None:
         problem = "is missing: a reserved pool needs a reservation"
@@ -55,7 +55,7 @@ def reservations_belong_to_reserved_pools(pool: ResolvedPool, options: EksPool) 
 
 
 def a_capacity_block_is_in_one_zone(resolved: ResolvedSettings, pool: ResolvedPool, options: EksPool) -> Iterator[SettingsProblem]:
-    """A capacity block is sold in one zone; a pool in others would ask for what is not there."""
+    """Refuse a capacity block on a pool in several zones. Capacity blocks are sold in one zone, and the others would have no machines."""
     block = options.reservation and options.reservation.kind
     if block is ReservationKind.CAPACITY_BLOCK and len(options.zones or resolved.zones) != 1:
         written = ", ".join(options.zones) or "(all)"
@@ -64,8 +64,8 @@ def a_capacity_block_is_in_one_zone(resolved: ResolvedSettings, pool: ResolvedPo
         )
 
 
-def work_fits_into_the_run_time(resolved: ResolvedSettings, pool: ResolvedPool) -> Iterator[SettingsProblem]:
-    """A node that ends before a job's limit takes the job with it, whatever a PodDisruptionBudget says."""
+def runs_end_before_their_nodes(resolved: ResolvedSettings, pool: ResolvedPool) -> Iterator[SettingsProblem]:
+    """Refuse runs that are longer than the life of a node, unless they write checkpoints. A PodDisruptionBudget does not delay its end."""
     end = max_run_seconds(resolved, pool)
     for name in sorted(set(pool.settings.serves) & set(resolved.classes)):
         each = resolved.classes[name]
@@ -78,7 +78,7 @@ def work_fits_into_the_run_time(resolved: ResolvedSettings, pool: ResolvedPool) 
 
 
 def gpu_ceilings_are_whole_nodes(pool: ResolvedPool) -> Iterator[SettingsProblem]:
-    """A part of a node cannot be launched, so a GPU ceiling between two nodes is not the one that holds."""
+    """Refuse a GPU ceiling that is not a whole number of nodes: the pool could never reach it."""
     limit, per_node = pool.settings.max_gpus, pool.gpus_per_node
     if limit is not None and limit % per_node:
         lower = limit // per_node * per_node
@@ -88,7 +88,7 @@ def gpu_ceilings_are_whole_nodes(pool: ResolvedPool) -> Iterator[SettingsProblem
 
 
 def node_and_gpu_ceilings_agree(pool: ResolvedPool) -> Iterator[SettingsProblem]:
-    """Given both, they say the same."""
+    """Refuse ceilings in nodes and GPUs that contradict each other."""
     nodes, gpus = pool.settings.max_nodes, pool.settings.max_gpus
     if nodes is not None and gpus is not None and nodes * pool.gpus_per_node != gpus:
         problem = f"{nodes} nodes have {nodes * pool.gpus_per_node} GPUs, not {gpus}"
@@ -96,7 +96,7 @@ def node_and_gpu_ceilings_agree(pool: ResolvedPool) -> Iterator[SettingsProblem]
 
 
 def vcpu_and_memory_leave_the_gpus_in_reach(pool: ResolvedPool) -> Iterator[SettingsProblem]:
-    """A vCPU or memory ceiling that ends a pool earlier than its GPU ceiling: queues would promise GPUs that never come."""
+    """Refuse a vCPU or memory ceiling that the pool reaches before its GPU ceiling: queues would promise GPUs that never come."""
     gib = pool.settings.max_memory_gib
     ceilings = NodeCeilings(pool.max_nodes, pool.settings.max_vcpu, None if gib is None else gib * 1024)
     for machine in pool.machines:
@@ -110,7 +110,7 @@ def vcpu_and_memory_leave_the_gpus_in_reach(pool: ResolvedPool) -> Iterator[Sett
 
 
 def the_floor_is_below_the_ceiling(resolved: ResolvedSettings, pool: ResolvedPool) -> Iterator[SettingsProblem]:
-    """min_nodes fits, and costs money around the clock."""
+    """Refuse min_nodes where it has no effect or is above the ceiling, and a GPU ceiling with too many nodes."""
     if pool.settings.min_nodes and resolved.settings.cloud is not Platform.GKE:
         path, problem = f"{pool.path}.min_nodes", "has no effect: Karpenter launches a node only when a pod needs it"
         yield SettingsProblem(path, str(pool.settings.min_nodes), problem, "leave it out", "floor-without-effect")
@@ -124,7 +124,7 @@ def the_floor_is_below_the_ceiling(resolved: ResolvedSettings, pool: ResolvedPoo
 
 
 def split_gpus_are_for_services(pool: ResolvedPool, options: GkePool) -> Iterator[SettingsProblem]:
-    """A shared or partitioned GPU shows as several: a queue's quota, counted in whole ones, would promise a part of what there is."""
+    """Refuse shared or partitioned GPUs in queued pools. Each GPU appears as several, and a queue's quota counts whole ones."""
     split = [field for field in ("gpu_sharing", "mig_partition") if getattr(options, field) is not None]
     if split and pool.queued:
         problem = "splits GPUs, but the pool's queue admits only whole ones"
@@ -132,27 +132,27 @@ def split_gpus_are_for_services(pool: ResolvedPool, options: GkePool) -> Iterato
         yield SettingsProblem(f"{pool.path}.{split[0]}", "", problem, remedy, "split-gpus-in-a-queue")
 
 
-def gke_takes_the_pools(resolved: ResolvedSettings, pool: ResolvedPool, options: GkePool) -> Iterator[SettingsProblem]:
-    """What GKE would refuse of a pool, or do nothing for, is known before it is asked."""
+def gke_accepts_the_pools(resolved: ResolvedSettings, pool: ResolvedPool, options: GkePool) -> Iterator[SettingsProblem]:
+    """Refuse pools that GKE would refuse, before a deployment requests them, and options that GKE would ignore."""
     zones = len(options.zones or resolved.zones)
     run_seconds = None if options.max_run_hours is None else options.max_run_hours * 3600
     asked = AskedPool(options.capacity_type, pool.machines[0], options.min_nodes, run_seconds, options, zones)
     for each in refusals(asked, pool.max_nodes):
-        # Settings count in hours what GKE counts in seconds.
+        # GKE's limit is in seconds, the setting in hours.
         run_time = each.path == "max_run_seconds"
         option, value = ("max_run_hours", str(options.max_run_hours)) if run_time else (each.path, each.value)
         yield replace(each, path=f"{pool.path}.{option}", value=value)
 
 
 _IN_BLOCKS = ("a3-highgpu-8g", "a3-megagpu-", "a3-ultragpu-", "a4-", "a4x-")
-"""How the names of machines begin that Google reserves in blocks.
+"""Prefixes of the names of machines that Google reserves in blocks.
 
 docs.cloud.google.com/ai-hypercomputer, "Reserve capacity through your account team": A3 High to A4X Max (read 2026-11-25).
 """
 
 
-def blocks_are_of_machines_that_come_in_them(pool: ResolvedPool, options: GkePool) -> Iterator[SettingsProblem]:
-    """A reservation of other machines has no blocks, as far as Google's pages say."""
+def blocks_are_of_machines_with_blocks(pool: ResolvedPool, options: GkePool) -> Iterator[SettingsProblem]:
+    """Warn about blocks of reservations of other machines: Google's pages document none."""
     reservation = options.reservation
     if reservation is not None and reservation.block is not None and not pool.machines[0].name.startswith(_IN_BLOCKS):
         problem = f"is a block, but Google documents none for reservations of {pool.machines[0].name}"
@@ -163,10 +163,10 @@ def blocks_are_of_machines_that_come_in_them(pool: ResolvedPool, options: GkePoo
 
 
 def blocks_are_of_a_reservation_of_the_project(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
-    """Google's sources differ on a block of another project's reservation, so nobody can rely on it.
+    """Warn about a block of another project's reservation, on which Google's sources differ.
 
     GoogleCloudPlatform/cluster-toolkit refuses it ("Shared extended reservations are not supported by GKE", modules/compute/gke-node-pool,
-    read 2026-11-26); the tests of GoogleCloudPlatform/cluster-autoscaler have its name.
+    read 2026-11-26). The tests of GoogleCloudPlatform/cluster-autoscaler contain the name of one.
     """
     own = getattr(resolved.settings, "project", None)
     for pool in resolved.pools.values():
@@ -179,7 +179,7 @@ def blocks_are_of_a_reservation_of_the_project(resolved: ResolvedSettings) -> It
 
 
 def efa_is_on_machines_that_have_it(resolved: ResolvedSettings, pool: ResolvedPool, options: EksPool) -> Iterator[SettingsProblem]:
-    """A node class lists the network cards, so all machines of its pool must have the same number of them."""
+    """Refuse EFA on machines without it, and in pools whose machines have different network cards. A node class lists the cards."""
     if not options.efa:
         return
     path, first = f"{pool.path}.efa", pool.machines[0]
@@ -192,14 +192,15 @@ def efa_is_on_machines_that_have_it(resolved: ResolvedSettings, pool: ResolvedPo
     for number, other in enumerate(pool.machines[1:]):
         if first.efa_interfaces and _efa_cards(first) != _efa_cards(other):
             problem = f"has {_efa_cards(other)} EFA interfaces, but {first.name} has {_efa_cards(first)}"
-            remedy = "all machines of a pool with efa need the same number; give it a pool of its own"
+            remedy = "all machines of a pool with efa need the same number; put it in a separate pool"
             yield SettingsProblem(f"{pool.path}.alternatives.{number}", repr(other.name), problem, remedy, "mixed-efa-in-pool")
 
 
 def nodes_with_efa_reach_one_another(resolved: ResolvedSettings, pool: ResolvedPool, options: EksPool) -> Iterator[SettingsProblem]:
-    """EFA's traffic stays in one zone, and is the faster, the closer the nodes are. A reservation brings its own place.
+    """Warn about EFA pools whose nodes are in several zones or may be far apart. Reservations have their own placement.
 
-    https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/efa.html, limitations (read 2026-11-24)
+    EFA traffic stays in one zone, and is faster between nodes that are close together:
+    https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/efa.html, limitations (read 2026-11-24).
     """
     if not options.efa or not pool.machines[0].efa_interfaces:
         return
@@ -213,12 +214,12 @@ def nodes_with_efa_reach_one_another(resolved: ResolvedSettings, pool: ResolvedP
 
 
 def a_pool_has_one_architecture(pool: ResolvedPool) -> Iterator[SettingsProblem]:
-    """A job's image is built for one kind of processor, or for several; Karpenter launches whichever machine it likes."""
+    """Refuse pools with several processor architectures, because Karpenter may launch any of their machines. Warn about arm64."""
     first = pool.machines[0]
     for number, other in enumerate(pool.machines[1:]):
         if other.architecture is not first.architecture:
             problem = f"is {other.architecture}, but {first.name} is {first.architecture}"
-            path, remedy = f"{pool.path}.alternatives.{number}", "give it a pool of its own"
+            path, remedy = f"{pool.path}.alternatives.{number}", "put it in a separate pool"
             yield SettingsProblem(path, repr(other.name), problem, remedy, "mixed-architectures-in-pool")
     if first.architecture is Architecture.ARM64:
         problem = "is arm64, on which the platform is untested"
@@ -232,9 +233,10 @@ def _efa_cards(machine: Machine) -> str:
 
 
 def a_placement_group_is_in_one_zone(resolved: ResolvedSettings, pool: ResolvedPool, options: EksPool) -> Iterator[SettingsProblem]:
-    """A cluster placement group is of one zone: its nodes would all be in whichever zone came first.
+    """Refuse compact placement with a reservation or in several zones.
 
-    A capacity reservation is used from within a group only if it was made in that very group, which is not there before the platform is.
+    A cluster placement group is in one zone, so all nodes would be in the zone of the first one. A capacity reservation can be used inside
+    a group only if it was created in that group, which does not exist before the platform.
     https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/placement-strategies.html#placement-groups-cluster
     """
     if not options.compact_placement:
@@ -248,18 +250,19 @@ def a_placement_group_is_in_one_zone(resolved: ResolvedSettings, pool: ResolvedP
         yield SettingsProblem(path, "true", problem, "give the pool one zone", "compact-over-zones")
 
 
-_WITH_LABELS = ("a3-highgpu-8g", "a3-megagpu-", "a3-ultragpu-", "a4-", "a4x-")
-"""Machines whose nodes have the labels: https://docs.cloud.google.com/ai-hypercomputer/docs/workloads/schedule-gke-workloads-tas"""
+_WITH_TOPOLOGY_LABELS = ("a3-highgpu-8g", "a3-megagpu-", "a3-ultragpu-", "a4-", "a4x-")
+"""Prefixes of machines whose nodes have the topology labels:
+https://docs.cloud.google.com/ai-hypercomputer/docs/workloads/schedule-gke-workloads-tas"""
 
 
-def placed_nodes_say_where_they_are(pool: ResolvedPool, options: GkePool) -> Iterator[SettingsProblem]:
-    """Kueue leaves out nodes without the labels of every level, so on a pool of such no job would ever be admitted."""
+def placed_nodes_have_topology_labels(pool: ResolvedPool, options: GkePool) -> Iterator[SettingsProblem]:
+    """Refuse a topology on nodes without the labels of every level. Kueue ignores such nodes, so it would never admit a job."""
     if not options.topology:
         return
     machine = pool.machines[0].name
-    if not machine.startswith(_WITH_LABELS):
+    if not machine.startswith(_WITH_TOPOLOGY_LABELS):
         problem = f"nodes of {machine} have no labels for their place in the network"
-        remedy = f"leave it out; machines that have them: {', '.join(each.rstrip('-') for each in _WITH_LABELS)}"
+        remedy = f"leave it out; machines that have them: {', '.join(each.rstrip('-') for each in _WITH_TOPOLOGY_LABELS)}"
         yield SettingsProblem(f"{pool.path}.topology", "true", problem, remedy, "topology-without-labels")
     elif options.capacity_type is CapacityType.SPOT and not options.compact_placement:
         problem = "Spot nodes have labels for their place in the network only with compact placement"
@@ -267,10 +270,11 @@ def placed_nodes_say_where_they_are(pool: ResolvedPool, options: GkePool) -> Ite
 
 
 def placed_pods_find_nodes(pool: ResolvedPool, options: GkePool) -> Iterator[SettingsProblem]:
-    """Kueue admits with a topology onto nodes that exist, and an autoscaler makes nodes for pods that are admitted: neither would begin.
+    """Refuse a topology on pools whose nodes do not exist before a job is admitted.
 
-    With a ProvisioningRequest the place is looked for once the nodes are there. Source: Kueue v0.19, keps/2724 ("support Cluster Autoscaler
-    without ProvisioningRequest" is a non-goal) and pkg/scheduler/flavorassigner/tas_flavorassigner.go.
+    With a topology Kueue admits only to existing nodes, and an autoscaler creates nodes only for admitted pods, so neither would start.
+    With a ProvisioningRequest Kueue places pods once the nodes exist. Source: Kueue v0.19, keps/2724 ("support Cluster Autoscaler without
+    ProvisioningRequest" is a non-goal) and pkg/scheduler/flavorassigner/tas_flavorassigner.go.
     """
     if not options.topology:
         return
@@ -281,7 +285,7 @@ def placed_pods_find_nodes(pool: ResolvedPool, options: GkePool) -> Iterator[Set
 
 
 def placed_pods_come_from_a_queue(resolved: ResolvedSettings, pool: ResolvedPool, options: GkePool) -> Iterator[SettingsProblem]:
-    """Only what a queue gives away flavor by flavor is placed by Kueue."""
+    """Refuse a topology where it has no effect: Kueue only places work that a queue admits flavor by flavor."""
     if not options.topology:
         return
     climbing = any(each.fallback is Fallback.STOCK_OUT for each in pool.classes)
@@ -293,7 +297,10 @@ def placed_pods_come_from_a_queue(resolved: ResolvedSettings, pool: ResolvedPool
 
 
 def a_class_is_placed_everywhere_or_nowhere(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
-    """A flavor with a topology takes only jobs that ask for one, and other flavors none of those: some pools would stay empty."""
+    """Refuse a class whose pools only partly have a topology.
+
+    A flavor with a topology takes only jobs that request one, and other flavors take none of those, so some pools would stay empty.
+    """
     placed = {pool.name for pool in resolved.pools.values() if getattr(pool.settings, "topology", False)}
     for name, each in resolved.classes.items():
         pools = [pool.name for pool in resolved.pools.values() if name in pool.settings.serves]

@@ -1,4 +1,4 @@
-"""Shares, money and cloud quota: what is promised against what pools, and nodes without GPUs, can ever have, and what may be spent."""
+"""Checks of shares, budgets, quotas, CPU work, metrics and access: promises against the capacity that can exist."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
 
 def parents_exist_and_end_at_the_root(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
-    """Kueue disables a whole tree in which a cohort is its own ancestor."""
+    """Refuse unknown parents, and cohorts that are their own ancestors: Kueue disables the whole tree of such a cohort."""
     settings = resolved.settings
     parents = {each.name: each.parent or settings.cohort for each in settings.cohorts}
     known = [settings.cohort, *parents]
     if settings.cohort in parents:
-        # Told as a name that stands twice; where the tree ends is not known then.
+        # Another check reports the duplicate name. The root of the tree is ambiguous here.
         return
     for number, cohort in enumerate(settings.cohorts):
         parent = parents[cohort.name]
@@ -40,7 +40,7 @@ def parents_exist_and_end_at_the_root(resolved: ResolvedSettings) -> Iterator[Se
         while at in parents and at not in way:
             way.append(at)
             at = parents[at]
-        # A ring is told once, at the first of its names; one that is called like the root is told as such.
+        # A cycle is reported once, at the first of its names.
         if at == cohort.name == min(way):
             problem = f"is its own ancestor: {' in '.join([*way, at])}"
             remedy = f"the root of the tree is {settings.cohort}"
@@ -51,8 +51,8 @@ def parents_exist_and_end_at_the_root(resolved: ResolvedSettings) -> Iterator[Se
             yield SettingsProblem(path, repr(team.cohort), "is not a cohort", nearest(team.cohort, known), "unknown-cohort")
 
 
-def borrowing_has_somebody_to_borrow_from(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
-    """A queue alone in its tree can neither borrow nor be weighed against another."""
+def limits_need_another_queue(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """Warn about limits and weights of a queue that is alone in its tree. It can neither borrow nor be weighed against another."""
     sharing = [number for number, team in enumerate(resolved.settings.teams) if team.shares]
     if len(sharing) != 1:
         return
@@ -71,8 +71,8 @@ def borrowing_has_somebody_to_borrow_from(resolved: ResolvedSettings) -> Iterato
         yield SettingsProblem(f"teams.{number}.{field}", "", problem, remedy, "alone-in-cohort", refused=False)
 
 
-def what_is_stopped_is_a_queue(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
-    """A team without shares has no queue, and its services run on."""
+def stopped_teams_have_a_queue(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """Warn about `stop` for a team without shares. It has no queue, and its services keep running."""
     for number, team in enumerate(resolved.settings.teams):
         if team.stop is not Stop.NONE and not team.shares:
             problem = f"has no effect: team {team.name} has no queue"
@@ -92,7 +92,7 @@ def _owners(resolved: ResolvedSettings) -> list[_Owner]:
 
 
 def shares_are_of_queued_pools(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
-    """A queue gives away the GPUs of pools that serve queued classes; nothing else can be shared."""
+    """Refuse shares of pools that serve no queued class. A queue only admits to GPUs of pools that do."""
     for owner in _owners(resolved):
         for name in owner.settings.shares:
             if name not in resolved.queued_pools and name not in resolved.doubtful_pools:
@@ -102,7 +102,7 @@ def shares_are_of_queued_pools(resolved: ResolvedSettings) -> Iterator[SettingsP
 
 
 def limits_are_of_shares(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
-    """A limit on what one has no part in does nothing, and nobody lends more than it owns."""
+    """Refuse limits without a share, which have no effect, and teams' lending limits above their share."""
     for owner in _owners(resolved):
         shares = owner.settings.shares
         for field, limits in {"borrowing_limits": owner.settings.borrowing_limits, "lending_limits": owner.settings.lending_limits}.items():
@@ -115,7 +115,7 @@ def limits_are_of_shares(resolved: ResolvedSettings) -> Iterator[SettingsProblem
                     remedy = f"set shares.{name} too (0 means: only borrow)"
                     yield SettingsProblem(path, str(limits[name]), "has no share to go with it", remedy, "limit-without-share")
         if isinstance(owner.settings, CohortSettings):
-            # A department may lend more than is its own and no team's: its teams' shares count too.
+            # A cohort may lend more than its own shares: its teams' shares count too.
             continue
         for name, limit in owner.settings.lending_limits.items():
             if limit > shares.get(name, limit):
@@ -125,7 +125,7 @@ def limits_are_of_shares(resolved: ResolvedSettings) -> Iterator[SettingsProblem
 
 
 def shares_fit_into_their_pool(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
-    """Guaranteed shares that add up to more than a pool can ever have are no guarantee."""
+    """Refuse guaranteed shares that add up to more than the pool's ceiling."""
     promised: dict[str, int] = {}
     for owner in _owners(resolved):
         for name, gpus in owner.settings.shares.items():
@@ -140,7 +140,7 @@ def shares_fit_into_their_pool(resolved: ResolvedSettings) -> Iterator[SettingsP
 
 
 def unqueued_gpus_are_of_unqueued_pools(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
-    """Unqueued GPUs come from pools that serve an unqueued class, and the sum of what teams may use is rarely more than there is."""
+    """Refuse unqueued GPUs of pools that serve no unqueued class. Warn if teams may use more of them than exist, or none."""
     open_pools = {name: pool for name, pool in resolved.pools.items() if pool.unqueued}
     for number, team in enumerate(resolved.settings.teams):
         for name in team.unqueued:
@@ -160,7 +160,7 @@ def unqueued_gpus_are_of_unqueued_pools(resolved: ResolvedSettings) -> Iterator[
 
 
 def every_queued_pool_has_an_owner_or_a_borrower(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
-    """A queued pool in which no team has a share is paid for and never used."""
+    """Warn about a queued pool in which no team has a share: it would be paid for and never used."""
     named = {name for team in resolved.settings.teams for name in team.shares}
     for name in resolved.queued_pools:
         if name not in named:
@@ -170,7 +170,7 @@ def every_queued_pool_has_an_owner_or_a_borrower(resolved: ResolvedSettings) -> 
 
 
 def usd_per_gpu_hour(resolved: ResolvedSettings, pool: ResolvedPool) -> Decimal | None:
-    """The least that a GPU of a pool costs an hour, with Auto Mode's fee where there is one; None when no price is known."""
+    """Return the lowest hourly cost of a GPU of a pool, with Auto Mode's fee, or None if no price is known."""
     kind = pool.settings.capacity_type
     known: list[Decimal] = []
     for machine in pool.machines:
@@ -182,7 +182,7 @@ def usd_per_gpu_hour(resolved: ResolvedSettings, pool: ResolvedPool) -> Decimal 
 
 
 def _cost(resolved: ResolvedSettings, gpus_of_pools: dict[str, int]) -> tuple[Decimal, list[str]]:
-    """What GPUs cost in a month of use around the clock, and the pools whose price is not known."""
+    """Return the cost of GPUs in a month of use around the clock, and the pools without a known price."""
     cost, unknown = Decimal(0), list[str]()
     for name, gpus in sorted(gpus_of_pools.items()):
         if name not in resolved.pools or not gpus:
@@ -195,8 +195,8 @@ def _cost(resolved: ResolvedSettings, gpus_of_pools: dict[str, int]) -> tuple[De
     return cost, unknown
 
 
-def budgets_cover_what_is_guaranteed(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
-    """A budget below the cost of the guaranteed shares, used around the clock, will be broken by teams that only use what is theirs."""
+def budgets_cover_guaranteed_shares(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """Warn about a budget below the cost of the guaranteed shares, used around the clock: ordinary use would exceed it."""
     settings = resolved.settings
     owned: dict[str, int] = {}
     for number, team in enumerate(settings.teams):
@@ -219,7 +219,7 @@ def _over(path: str, budget: int, cost: Decimal, unknown: list[str]) -> Iterator
 
 
 def cloud_quota_covers_the_ceilings(resolved: ResolvedSettings, settings: GkeSettings) -> Iterator[SettingsProblem]:
-    """The project's GPU quota, where the settings say it: Spot, flex-start and queued capacity all use the preemptible one."""
+    """Refuse ceilings above the GPU quotas in the settings. Spot, flex-start and queued capacity use the preemptible quota."""
     used: dict[tuple[str, CloudQuota], dict[str, int]] = {}
     for pool in resolved.pools.values():
         quota = resolved.facts[pool.settings.capacity_type].quota
@@ -242,7 +242,7 @@ def cloud_quota_covers_the_ceilings(resolved: ResolvedSettings, settings: GkeSet
 
 
 def managed_prometheus_is_on(settings: GkeSettings) -> Iterator[SettingsProblem]:
-    """Google's objects are read by Google's service alone."""
+    """Refuse managed Prometheus objects on a cluster without it: only Google's service reads them."""
     if settings.observability.managed_prometheus:
         return
     if settings.measurement.prometheus is PrometheusKind.MANAGED:
@@ -252,7 +252,7 @@ def managed_prometheus_is_on(settings: GkeSettings) -> Iterator[SettingsProblem]
 
 
 def monitor_labels_are_read(settings: GkeSettings | EksSettings) -> Iterator[SettingsProblem]:
-    """Labels select objects of the Prometheus operator."""
+    """Refuse monitor labels without the Prometheus Operator, which alone selects objects by them."""
     wanted = settings.measurement
     if wanted.monitor_labels and wanted.prometheus is not PrometheusKind.OPERATOR:
         problem = f"select nothing with prometheus {wanted.prometheus}"
@@ -261,7 +261,7 @@ def monitor_labels_are_read(settings: GkeSettings | EksSettings) -> Iterator[Set
 
 
 def cpu_work_fits_into_its_room(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
-    """What is promised of nodes that there can never be makes pods wait whose queue has let them in."""
+    """Refuse shares of CPU work above the nodes that can exist: admitted pods would wait forever."""
     settings = resolved.settings
     room = room_of(settings)
     owners = [(number, team.cpu_work) for number, team in enumerate(settings.teams) if team.cpu_work is not None]
@@ -283,7 +283,7 @@ def cpu_work_fits_into_its_room(resolved: ResolvedSettings) -> Iterator[Settings
 
 
 def names_of_cpu_queues_are_free(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
-    """A name of the queues of work without GPUs that is another queue's, cohort's, flavor's or NodePool's would be one object twice."""
+    """Refuse names that the queues for work without GPUs use for their ClusterQueues, cohort, flavor or NodePool."""
     settings = resolved.settings
     if not has_room(settings):
         return
@@ -305,7 +305,7 @@ def names_of_cpu_queues_are_free(resolved: ResolvedSettings) -> Iterator[Setting
 
 
 def roles_are_of_the_clusters_partition(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
-    """AWS's partitions know nothing of each other's roles, and other clouds nothing of any."""
+    """Refuse IAM roles of other partitions, and IAM roles on other clouds."""
     settings = resolved.settings
     for path, role in [*_members(resolved, roles=True), *_admins(resolved)]:
         if not isinstance(settings, EksSettings):
@@ -316,7 +316,7 @@ def roles_are_of_the_clusters_partition(resolved: ResolvedSettings) -> Iterator[
 
 
 def roles_have_one_access_entry(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
-    """EKS refuses a second access entry of a role; an administrator may do all that a team may."""
+    """Refuse duplicate roles. EKS refuses a second access entry of a role, and an administrator has all rights of a team anyway."""
     admins: set[str] = set()
     for path, role in _admins(resolved):
         if role in admins:
@@ -329,7 +329,7 @@ def roles_have_one_access_entry(resolved: ResolvedSettings) -> Iterator[Settings
 
 
 def groups_can_have_members(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
-    """EKS takes no access entry with a group of a reserved name, so nobody would be in it."""
+    """Refuse groups with reserved names on EKS, which accepts no access entry with them, so they could have no members."""
     if not isinstance(resolved.settings, EksSettings):
         return
     for path, group in _members(resolved, roles=False):
@@ -338,8 +338,8 @@ def groups_can_have_members(resolved: ResolvedSettings) -> Iterator[SettingsProb
             yield SettingsProblem(path, group, problem, "choose another name, or name an IAM role", "reserved-name")
 
 
-def the_api_server_holds_what_is_guaranteed(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
-    """Without the policies whoever may make Jobs gets GPUs that no queue counts."""
+def the_api_server_enforces_guarantees(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """Warn about several teams without enforced policies: whoever may create Jobs could use GPUs that no queue counts."""
     mode = resolved.settings.admission.mode
     if mode is not AdmissionMode.ENFORCE and len(resolved.settings.teams) > 1:
         problem = "refuses nothing, so members of one team can take GPUs that are guaranteed to another"
@@ -355,6 +355,6 @@ def _members(resolved: ResolvedSettings, *, roles: bool) -> Iterator[tuple[str, 
 
 
 def _admins(resolved: ResolvedSettings) -> Iterator[tuple[str, str]]:
-    """Those of a cluster that the stack makes: on another one their access is its owner's."""
+    """Yield the admin roles of a new cluster. The owner of an existing one manages its access."""
     if isinstance(resolved.settings, EksSettings) and resolved.settings.cluster.existing is None:
         yield from ((f"cluster.admin_roles.{number}", role) for number, role in enumerate(resolved.settings.cluster.admin_roles))

@@ -1,4 +1,4 @@
-"""Nodes besides those of GPU pools: room for the platform's own controllers, and limits of what GKE makes by itself."""
+"""Checks of nodes without GPUs: room for the platform's controllers, security of clusters, and limits of auto-provisioning."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 
 
 def controllers_have_room(resolved: ResolvedSettings, settings: GkeSettings | EksSettings) -> Iterator[SettingsProblem]:
-    """A pod of the system that finds no node stays Pending, and the `up` that waits for it fails; also once a node is lost."""
+    """Refuse system nodes without room for all controllers, and warn if the loss of one node leaves too little.
+
+    A pod without a node stays Pending, and the `up` that waits for it fails.
+    """
     if settings.cluster.existing or resolved.autopilot:
         return
     pool = settings.cluster.system_pool
@@ -28,8 +31,7 @@ def controllers_have_room(resolved: ResolvedSettings, settings: GkeSettings | Ek
     if machine is None or machine.gpu is not None or (isinstance(settings, EksSettings) and not machine.max_pods):
         return
     room = system_room(settings, resolved.words.catalog, machine)
-    # GKE's autoscaler makes another node in place of a lost one, as Auto Mode does; else on EKS the group does, and until then there is
-    # one less.
+    # GKE's autoscaler and Auto Mode replace a lost node. On EKS with a node group the group does, and until then there is one node less.
     field = "min_nodes" if isinstance(settings.controllers, EksControllers) and not resolved.auto_mode else "max_nodes"
     path = f"cluster.system_pool.{field}"
     each = f"{room.of_each.cpu_milli}m vCPU and {room.of_each.memory_mib} MiB for at most {room.of_each.pods} pods"
@@ -48,7 +50,7 @@ def controllers_have_room(resolved: ResolvedSettings, settings: GkeSettings | Ek
 
 
 def confidential_controllers_have_the_machine(resolved: ResolvedSettings, settings: GkeSettings) -> Iterator[SettingsProblem]:
-    """Not every processor encrypts the memory of its machine."""
+    """Refuse memory encryption that the machine of the system nodes does not support."""
     if settings.cluster.existing or resolved.autopilot:
         return
     pool = settings.cluster.system_pool
@@ -57,8 +59,11 @@ def confidential_controllers_have_the_machine(resolved: ResolvedSettings, settin
         yield from confidential_refusals("cluster.system_pool.confidential_nodes", pool.confidential_nodes, machine)
 
 
-def what_secures_a_cluster_is_of_one_that_is_made(settings: GkeSettings) -> Iterator[SettingsProblem]:
-    """Of a cluster that is there already nothing is changed, and nobody should believe that it is secured."""
+def security_settings_apply_to_the_cluster(settings: GkeSettings) -> Iterator[SettingsProblem]:
+    """Refuse security settings for an existing cluster, where they would change nothing.
+
+    Warn about vulnerability scans that Google ends.
+    """
     security = settings.cluster.security
     if settings.cluster.existing is not None:
         for name in ("secrets_kms_key", "posture", "vulnerability_scanning", "binary_authorization"):
@@ -82,9 +87,10 @@ def _named(waiting: list[SystemPod]) -> str:
 
 
 def former_accelerators_have_no_pool(resolved: ResolvedSettings, settings: GkeSettings) -> Iterator[SettingsProblem]:
-    """The least limit of a GPU would hold back the pools that have it, too: limits are of the whole cluster.
+    """Refuse former accelerators that are unknown or still have pools.
 
-    One whose machines GKE could not boot has no limit but by this name, and has then that of its pools.
+    Limits apply to the whole cluster, so the minimum limit of a GPU would also restrict pools that use it. A GPU whose machines GKE cannot
+    boot may be named: its limit is then that of its pools.
     """
     if settings.cluster.existing is not None or resolved.autopilot:
         return

@@ -1,4 +1,4 @@
-"""Whether the versions of a stack go together: Kubernetes, what GKE has since when, EKS's add-ons, Karpenter and Kueue."""
+"""Checks of versions and upgrades: Kubernetes, GKE features, EKS add-ons, Karpenter and Kueue, and maintenance of clusters."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def addons_are_not_too_old(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
-    """What the platform asks of an add-on has a first version."""
+    """Refuse add-ons that are older than the platform requires."""
     for name, version in _pins(resolved).items():
         floor = shipped_versions().addons_at_least.get(name)
         if floor is not None and version_order(version) < version_order(floor.version):
@@ -40,7 +40,7 @@ def addons_are_not_too_old(resolved: ResolvedSettings) -> Iterator[SettingsProbl
 
 
 def kube_proxy_follows_the_cluster(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
-    """Kubernetes takes no kube-proxy that is newer than its API server, nor one that is more than three minor versions older."""
+    """Refuse a kube-proxy that is newer than the API server or over three minor versions older. Kubernetes supports neither."""
     version = _pins(resolved).get(Addon.KUBE_PROXY)
     cluster = _cluster_version(resolved)
     if version is None or cluster is None:
@@ -60,7 +60,10 @@ def kube_proxy_follows_the_cluster(resolved: ResolvedSettings) -> Iterator[Setti
 
 
 def addons_are_known_for_the_version(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
-    """Without a row in the table EKS chooses each add-on's version on the day it is made, and an upgrade leaves it behind."""
+    """Warn if no add-on versions are known for the cluster's version.
+
+    EKS then chooses them at creation, and an upgrade leaves them behind.
+    """
     cluster = _cluster_version(resolved)
     table = shipped_versions()
     if cluster is None or cluster in table.kubernetes or resolved.auto_mode:
@@ -74,7 +77,7 @@ def addons_are_known_for_the_version(resolved: ResolvedSettings) -> Iterator[Set
 
 
 def karpenter_works_with_the_version(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
-    """Each version of Karpenter calls itself incompatible with a Kubernetes out of its range (pkg/providers/version/version.go)."""
+    """Refuse a Karpenter that reports itself incompatible with the cluster's version (pkg/providers/version/version.go)."""
     if not isinstance(resolved.settings, EksSettings) or resolved.auto_mode or resolved.settings.cluster.existing_karpenter is not None:
         return
     cluster, own = _cluster_version(resolved), resolved.settings.controllers.karpenter.version
@@ -98,7 +101,7 @@ def karpenter_works_with_the_version(resolved: ResolvedSettings) -> Iterator[Set
 
 
 def kueue_works_with_the_version(resolved: ResolvedSettings, settings: GkeSettings | EksSettings) -> Iterator[SettingsProblem]:
-    """Kueue needs an API of Kubernetes, and the queues need one of Kueue."""
+    """Refuse a Kueue that needs a newer Kubernetes or that is too old for the queues."""
     if settings.queueing.existing_kueue:
         return
     table, own = shipped_versions().kueue, settings.controllers.kueue.version
@@ -118,8 +121,8 @@ def kueue_works_with_the_version(resolved: ResolvedSettings, settings: GkeSettin
         yield SettingsProblem(path, repr(own), problem, "leave it out, or read its release notes", "kueue-of-another-minor", refused=False)
 
 
-def jobset_is_the_one_that_is_rendered_for(settings: GkeSettings | EksSettings) -> Iterator[SettingsProblem]:
-    """JobSets are rendered as one minor version reads them, which is the one that Kueue is built with."""
+def jobset_has_the_rendered_version(settings: GkeSettings | EksSettings) -> Iterator[SettingsProblem]:
+    """Warn about another minor version of JobSet. JobSets are rendered for the one that Kueue is built with."""
     if not (wanted := settings.controllers.jobset).install:
         return
     written, own = shipped_versions().jobset.version, wanted.version
@@ -130,7 +133,7 @@ def jobset_is_the_one_that_is_rendered_for(settings: GkeSettings | EksSettings) 
 
 
 def load_balancer_controller_has_its_policy(settings: EksSettings) -> Iterator[SettingsProblem]:
-    """Each minor version may ask AWS for more; its role has what the version asks for that the platform is written for."""
+    """Warn about another minor version of the load balancer controller: it may need more AWS permissions than its role has."""
     if not (wanted := settings.controllers.load_balancer_controller).install:
         return
     written, own = shipped_versions().load_balancer_controller.version, wanted.version
@@ -141,8 +144,8 @@ def load_balancer_controller_has_its_policy(settings: EksSettings) -> Iterator[S
         yield SettingsProblem(path, repr(own), problem, remedy, "load-balancer-controller-of-another-minor", refused=False)
 
 
-def gke_has_what_is_used(resolved: ResolvedSettings, settings: GkeSettings) -> Iterator[SettingsProblem]:
-    """What a pool asks for has a first version of GKE; of a cluster that is there already the version is not known."""
+def gke_has_the_features(resolved: ResolvedSettings, settings: GkeSettings) -> Iterator[SettingsProblem]:
+    """Refuse GKE versions without a feature that the settings use. The version of an existing cluster is not known."""
     if settings.cluster.existing is not None:
         return
     version, path = settings.cluster.min_version, "cluster.min_version"
@@ -161,8 +164,8 @@ def gke_has_what_is_used(resolved: ResolvedSettings, settings: GkeSettings) -> I
             yield SettingsProblem(path, repr(version), problem, remedy, "gke-too-old")
 
 
-def gke_version_stays_on_offer(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
-    """GKE makes clusters of the releases that their channel offers on the day; after some weeks it is others."""
+def gke_keeps_offering_the_version(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """Warn about a patch version of GKE. A channel offers a release for some weeks, and new clusters need an offered one."""
     version = _gke_version(resolved)
     if version is not None and names_a_patch(version):
         problem = "names one patch, which its channel offers for some weeks only: after that GKE creates no cluster with it"
@@ -171,7 +174,7 @@ def gke_version_stays_on_offer(resolved: ResolvedSettings) -> Iterator[SettingsP
 
 
 def _gke_features(resolved: ResolvedSettings) -> Iterator[tuple[str, GkeFeature]]:
-    """What needs a version, with the setting that asks for it, of the pools that could be resolved and of the cluster that is made."""
+    """Yield each use of a feature that needs a version of GKE, by the pools that could be resolved and by a new cluster."""
     pools = [(number, pool) for number, pool in enumerate(resolved.settings.pools) if pool.name in resolved.pools]
     named = {pool.name: compute_class_of(resolved, pool) for pool in resolved.pools.values()}
     yield from gke_features(pools, {pool: name for pool, name in named.items() if name is not None})
@@ -180,35 +183,35 @@ def _gke_features(resolved: ResolvedSettings) -> Iterator[tuple[str, GkeFeature]
 
 
 def _gke_version(resolved: ResolvedSettings) -> str | None:
-    """The least version of a cluster of GKE that is made here, where the settings say one."""
+    """Return the minimum version of a new GKE cluster, if set."""
     settings = resolved.settings
     return settings.cluster.min_version if isinstance(settings, GkeSettings) and settings.cluster.existing is None else None
 
 
 def _cluster_version(resolved: ResolvedSettings) -> str | None:
-    """The version of a cluster of EKS that is made here; of another it is not known."""
+    """Return the version of a new EKS cluster. It is not known for an existing one."""
     settings = resolved.settings
     return settings.cluster.version if isinstance(settings, EksSettings) and settings.cluster.existing is None else None
 
 
 def _named(resolved: ResolvedSettings) -> set[Addon]:
-    """The add-ons that the settings say something of, `default` included."""
+    """Return the add-ons in the settings, `default` included."""
     settings = resolved.settings
     return set(settings.cluster.addon_versions) if isinstance(settings, EksSettings) else set()
 
 
 def _pins(resolved: ResolvedSettings) -> dict[Addon, str]:
-    """The versions that the settings name, of add-ons that are installed; not those that AWS names."""
+    """Return the versions in the settings of installed add-ons, without those that AWS chooses."""
     settings = resolved.settings
     if not isinstance(settings, EksSettings) or settings.cluster.existing is not None:
         return {}
     return {name: version for name, version in settings.cluster.addon_versions.items() if version not in {EKS_DEFAULT, RECOMMENDED}}
 
 
-def upgrades_leave_runs_their_time(resolved: ResolvedSettings, settings: GkeSettings) -> Iterator[SettingsProblem]:
-    """A run that is longer than the time between two windows meets one, and GKE may replace its nodes then.
+def upgrades_do_not_interrupt_runs(resolved: ResolvedSettings, settings: GkeSettings) -> Iterator[SettingsProblem]:
+    """Warn about runs that are longer than the time between two maintenance windows: GKE may replace their nodes in a window.
 
-    Spot nodes go at any time anyway, and those of DWS are not upgraded.
+    Spot nodes may end at any time anyway, and GKE does not upgrade DWS nodes.
     """
     if resolved.autopilot or settings.cluster.existing is not None:
         return
@@ -226,7 +229,7 @@ def upgrades_leave_runs_their_time(resolved: ResolvedSettings, settings: GkeSett
 
 
 def exclusions_are_short_enough(settings: GkeSettings) -> Iterator[SettingsProblem]:
-    """Said and not refused: GKE may have raised its bounds since they were read."""
+    """Warn about exclusions beyond GKE's documented limits, which GKE may have raised since they were read."""
     if settings.cluster.existing is not None:
         return
     whole = [(at, each) for at, each in enumerate(settings.cluster.maintenance.exclusions) if each.scope is ExclusionScope.NO_UPGRADES]

@@ -1,4 +1,4 @@
-"""Regions and zones: what is there, which has a pool's machines, and where a control plane may be."""
+"""Checks of regions and zones: names, machines in them, and zones of control planes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def zones_are_two_to_six(settings: EksSettings) -> Iterator[SettingsProblem]:
-    """EKS wants its control plane in two zones at least, and there are not more than six."""
+    """Refuse fewer than two or more than six zones on EKS. Its control plane needs two, and no region has more than six."""
     if len(settings.zones) not in EKS_ZONES:
         problem = f"EKS needs at least {EKS_ZONES[0]} zones" if len(settings.zones) < EKS_ZONES[0] else "no region of AWS has so many"
         rule = "too-few-zones" if len(settings.zones) < EKS_ZONES[0] else "too-many-zones"
@@ -25,7 +25,7 @@ def zones_are_two_to_six(settings: EksSettings) -> Iterator[SettingsProblem]:
 
 
 def zones_are_in_the_region(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
-    """Every zone of the platform is one of its region, once, and every zone of a pool one of the platform's."""
+    """Refuse zones outside the region, duplicates, zones of pools that the platform does not have, and mixtures of names and ids."""
     control_plane = resolved.settings.network.control_plane_zones if isinstance(resolved.settings, EksSettings) else ()
     named, ids = [[zone for zone in resolved.zones if _is_id(resolved, zone) is by_id] for by_id in (False, True)]
     if named and ids:
@@ -34,10 +34,10 @@ def zones_are_in_the_region(resolved: ResolvedSettings) -> Iterator[SettingsProb
         return
     if any(_is_id(resolved, zone) is not bool(ids) for zone in control_plane):
         problem = f"is not by {'id' if ids else 'name'}, as `zones` is, and which of them are the same is not known"
-        yield SettingsProblem(_OF_EKS, ", ".join(control_plane), problem, "write both the same way", "zone-names-and-ids")
+        yield SettingsProblem(_CONTROL_PLANE_ZONES, ", ".join(control_plane), problem, "write both the same way", "zone-names-and-ids")
         return
     yield from _listed_zones(resolved, "zones", resolved.zones)
-    yield from _listed_zones(resolved, _OF_EKS, control_plane)
+    yield from _listed_zones(resolved, _CONTROL_PLANE_ZONES, control_plane)
     for number, machine in enumerate(_described(resolved)):
         path = f"machines.{number}.zones"
         if any(_is_id(resolved, zone) is not bool(ids) for zone in machine.zones):
@@ -48,11 +48,11 @@ def zones_are_in_the_region(resolved: ResolvedSettings) -> Iterator[SettingsProb
     yield from _zones_of_pools(resolved)
 
 
-_OF_GKE = "cluster.zone"
+_CLUSTER_ZONE = "cluster.zone"
 
 
-def zonal_clusters_are_there_already(resolved: ResolvedSettings, settings: GkeSettings) -> Iterator[SettingsProblem]:
-    """A cluster that is made here is regional, and so is every one on Autopilot.
+def zonal_clusters_exist_already(resolved: ResolvedSettings, settings: GkeSettings) -> Iterator[SettingsProblem]:
+    """Refuse a zone of the cluster unless it is an existing zonal one. New clusters are regional, and so are all Autopilot clusters.
 
     docs.cloud.google.com/kubernetes-engine/docs/concepts/regional-clusters says so of Autopilot; read 2026-11-25.
     """
@@ -61,19 +61,19 @@ def zonal_clusters_are_there_already(resolved: ResolvedSettings, settings: GkeSe
     if settings.cluster.existing is None:
         problem = "is for an existing cluster; a new one is regional"
         remedy = "leave it out, or name the cluster in cluster.existing"
-        yield SettingsProblem(_OF_GKE, repr(zone), problem, remedy, "zone-of-a-cluster-that-is-made")
+        yield SettingsProblem(_CLUSTER_ZONE, repr(zone), problem, remedy, "zone-of-a-cluster-that-is-made")
     elif resolved.autopilot:
         problem, remedy = "is for a zonal cluster, but all Autopilot clusters are regional", "leave it out, or set mode: standard"
-        yield SettingsProblem(_OF_GKE, repr(zone), problem, remedy, "autopilot-in-a-zone")
+        yield SettingsProblem(_CLUSTER_ZONE, repr(zone), problem, remedy, "autopilot-in-a-zone")
     else:
-        yield from _outside(resolved, _OF_GKE, zone)
+        yield from _outside(resolved, _CLUSTER_ZONE, zone)
 
 
 def _described(resolved: ResolvedSettings) -> tuple[DescribedMachine, ...]:
     return resolved.settings.machines if isinstance(resolved.settings, EksSettings | GkeSettings) else ()
 
 
-_OF_EKS = "network.control_plane_zones"
+_CONTROL_PLANE_ZONES = "network.control_plane_zones"
 
 
 def _is_id(resolved: ResolvedSettings, zone: str) -> bool:
@@ -107,7 +107,7 @@ def _zones_of_pools(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
 
 
 def the_region_has_the_machine(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
-    """A machine that is nowhere offered in the region or the pool's zones would never come, and no error would say why."""
+    """Refuse machines that the region or the pool's zones do not offer. They would never start, and no error would say why."""
     if _unchecked(resolved):
         return
     for pool in resolved.pools.values():
@@ -124,11 +124,11 @@ def the_region_has_the_machine(resolved: ResolvedSettings) -> Iterator[SettingsP
                 yield SettingsProblem(f"{pool.path}.machine", repr(machine.name), problem, regions, "region-without-machine")
             elif (wanted := _zones(resolved, pool)) and not set(wanted) & set(offered):
                 problem = f"is not offered in {', '.join(sorted(wanted))}"
-                yield _without(resolved, f"{pool.path}.machine", repr(machine.name), problem, offered)
+                yield _zone_without_machine(resolved, f"{pool.path}.machine", repr(machine.name), problem, offered)
 
 
 def each_zone_of_a_pool_has_its_machine(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
-    """A node pool over a zone without the machine cannot be made."""
+    """Refuse a pool's zone that does not offer its machine: the node pool could not be created."""
     if _unchecked(resolved):
         return
     for pool in resolved.pools.values():
@@ -136,19 +136,19 @@ def each_zone_of_a_pool_has_its_machine(resolved: ResolvedSettings) -> Iterator[
             continue
         offered = {zone for machine in pool.machines for zone in machine.offered_in(resolved.region)}
         for number, zone in enumerate(pool.settings.zones):
-            # Where no zone has it, that is told as such.
+            # If no zone offers it, another check reports that.
             if offered & set(pool.settings.zones) and zone not in offered and (not resolved.zones or zone in resolved.zones):
                 problem = f"does not offer {pool.machines[0].name}"
-                yield _without(resolved, f"{pool.path}.zones.{number}", repr(zone), problem, offered)
+                yield _zone_without_machine(resolved, f"{pool.path}.zones.{number}", repr(zone), problem, offered)
 
 
 def _unchecked(resolved: ResolvedSettings) -> bool:
-    """Whether a person knows better than the catalog."""
+    """Return whether the settings turn the check of zones off."""
     return getattr(resolved.settings, "zone_machines", None) is ZoneMachines.UNCHECKED
 
 
-def _without(resolved: ResolvedSettings, path: str, written: str, problem: str, offered: Iterable[str]) -> SettingsProblem:
-    """A zone without a machine: refused, unless its name may mean another zone in this account than in that of the catalog's record."""
+def _zone_without_machine(resolved: ResolvedSettings, path: str, written: str, problem: str, offered: Iterable[str]) -> SettingsProblem:
+    """Return the problem of a zone without a machine. It is a warning if the zone's name may mean another zone in this account."""
     ids = any(is_zone_id(zone) for zone in resolved.zones)
     zones = ", ".join(sorted(zone for zone in offered if is_zone_id(zone) == ids))
     remedy = f"zones of {resolved.region} that have it: {zones}; zone_machines: unchecked if you know better"
@@ -159,28 +159,30 @@ def _without(resolved: ResolvedSettings, path: str, written: str, problem: str, 
 
 
 def control_planes_have_zones(settings: EksSettings) -> Iterator[SettingsProblem]:
-    """EKS wants two zones for a control plane, with a range in each, and takes no subnet of some old zones for it."""
+    """Refuse control planes without two zones and a range in each, and zones that EKS does not accept for them."""
     if settings.cluster.existing is not None or settings.network.existing_vpc is not None:
         return
     named = settings.network.control_plane_zones
     if len(named) == 1:
-        yield SettingsProblem(_OF_EKS, named[0], "EKS needs control plane addresses in two zones", "name two or more", "too-few-zones")
+        yield SettingsProblem(
+            _CONTROL_PLANE_ZONES, named[0], "EKS needs control plane addresses in two zones", "name two or more", "too-few-zones"
+        )
     elif len(settings.control_plane_cidrs) != len(settings.control_plane_zones):
         problem = f"has {len(settings.control_plane_cidrs)} ranges for {len(settings.control_plane_zones)} zones of the control plane"
         written = ", ".join(settings.control_plane_cidrs)
         remedy = f"give one for each of {', '.join(settings.control_plane_zones)}"
         yield SettingsProblem("network.control_plane_cidrs", written, problem, remedy, "range-too-small")
     for number, zone in enumerate(settings.control_plane_zones):
-        # The name is that of accounts of November 2025 and later, and most often that of others.
+        # us-east-1e is that zone in accounts created since November 2025, and in most others.
         if zone in ZONES_WITHOUT_EKS or zone == "us-east-1e":
             problem = f"is {'' if is_zone_id(zone) else 'most often use1-az3, '}a zone in which EKS runs no control planes"
             remedy = "choose another zone" if named else "name others in network.control_plane_zones; nodes may be in this zone"
-            path = f"{_OF_EKS if named else 'zones'}.{number}"
+            path = f"{_CONTROL_PLANE_ZONES if named else 'zones'}.{number}"
             yield SettingsProblem(path, repr(zone), problem, remedy, "zone-without-eks", refused=is_zone_id(zone))
 
 
 def _zones(resolved: ResolvedSettings, pool: ResolvedPool) -> tuple[str, ...]:
-    """The zones of a pool; none if it names one that the platform does not have, which another check reports."""
+    """Return the zones of a pool, or none if it names an unknown zone, which another check reports."""
     if resolved.zones and not set(pool.settings.zones) <= set(resolved.zones):
         return ()
     return pool.settings.zones or resolved.zones
