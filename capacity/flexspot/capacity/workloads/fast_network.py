@@ -66,7 +66,7 @@ def has_fast_network(pool: PoolPlan) -> bool:
     return bool(pool.efa_interfaces or pool.rdma_networks)
 
 
-def how_to_have_it(plan: Plan, candidates: Sequence[PoolPlan]) -> str:
+def fast_network_hint(plan: Plan, candidates: Sequence[PoolPlan]) -> str:
     """Return the setting that would give these pools a fast network, or the reason why a pool cannot have one."""
     if plan.cloud is not Platform.GKE:
         return "`efa: true`, on EKS"

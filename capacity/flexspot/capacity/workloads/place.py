@@ -70,9 +70,9 @@ def find_place(plan: Plan, request: WorkloadRequest, kind: str, *, queued: bool 
             SettingsProblem("project", repr(request.project), f"is no project of team {team.name}", nearest(request.project, team.projects))
         )
     if route is None:
-        problems.append(_no_class(plan, request))
+        problems.append(_unknown_class_problem(plan, request))
     elif queued is not None and route.queued is not queued:
-        problems.append(_wrong_queueing(plan, route, queued=queued))
+        problems.append(_queueing_problem(plan, route, queued=queued))
     refuse(whose, problems)
     assert team is not None and route is not None, "refused above"  # noqa: S101, PT018 -- tells the type checker what was checked
     if request.gpus == 0:
@@ -134,7 +134,7 @@ def _without_gpus(plan: Plan, request: WorkloadRequest, team: TeamPlan, route: R
     return Place(plan, team, own, (), queue, request.grace_seconds or route.grace_seconds)
 
 
-def _no_class(plan: Plan, request: WorkloadRequest) -> SettingsProblem:
+def _unknown_class_problem(plan: Plan, request: WorkloadRequest) -> SettingsProblem:
     known = [each.workload_class for each in plan.routes]
     problem = "is not a class that a pool of this stack serves"
     return SettingsProblem("workload_class", repr(request.workload_class), problem, nearest(request.workload_class, known))
@@ -154,7 +154,7 @@ def _bucket_problems(plan: Plan, request: WorkloadRequest) -> list[SettingsProbl
     ]
 
 
-def _wrong_queueing(plan: Plan, route: RoutePlan, *, queued: bool) -> SettingsProblem:
+def _queueing_problem(plan: Plan, route: RoutePlan, *, queued: bool) -> SettingsProblem:
     fitting = [each.workload_class for each in plan.routes if each.queued is queued]
     problem = "is for services and waits in no queue" if queued else "waits in a queue, which a service would never give its quota back to"
     return SettingsProblem("workload_class", repr(route.workload_class), problem, nearest("", fitting))

@@ -238,16 +238,16 @@ def label_problems(request: WorkloadRequest) -> list[SettingsProblem]:
     return [
         SettingsProblem(f"labels.{key}", repr(value), *_label_problem(key))
         for key, value in request.labels.items()
-        if key != USER_LABEL and (key.startswith(_OURS) or not _LABEL_KEY.fullmatch(key))
+        if key != USER_LABEL and (key.startswith(_RESERVED_PREFIXES) or not _LABEL_KEY.fullmatch(key))
     ]
 
 
-_OURS = ("flexspot.dev/", "kueue.x-k8s.io/", "app.kubernetes.io/")
+_RESERVED_PREFIXES = ("flexspot.dev/", "kueue.x-k8s.io/", "app.kubernetes.io/")
 _LABEL_KEY = re.compile(r"([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 
 
 def _label_problem(key: str) -> tuple[str, str]:
-    if key.startswith(_OURS):
+    if key.startswith(_RESERVED_PREFIXES):
         return "is derived from the plan", "set team, project, workload_class or name; other keys are free"
     return "is no key of a label", "write one such as example.com/experiment"
 
