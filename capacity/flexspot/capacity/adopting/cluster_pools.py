@@ -64,7 +64,7 @@ def _read_node_pool(each: Block, known: Known, classes: dict[str, Block], nodes:
     values = {key: one.texts("values") for key, one in allowed.items() if one.text("operator") == "In"}
     machines = with_the_same_gpus(Vendor.AWS, values.get(INSTANCE_TYPE_LABEL, []))
     if not machines:
-        why = f"names no machine with GPUs ({INSTANCE_TYPE_LABEL}): it makes nodes of any machine, or of those without GPUs"
+        why = f"names no machine with GPUs ({INSTANCE_TYPE_LABEL}): it creates nodes of any machine, or of machines without GPUs"
         found.leave_out(address, why, "add a pool that names its machines; cluster.other_work bounds nodes without GPUs")
         return
     bought = [one for one in _PREFERRED if one in values.get(CAPACITY_TYPE_LABEL, [])] or ["on-demand"]
@@ -98,7 +98,7 @@ def _limits(each: Block, pool: FoundPool, nodes: int) -> None:
         pool.limits["max_gpus"] = int(devices)
     else:
         pool.limits["max_nodes"] = max(1, nodes)
-        pool.guesses["max_nodes"] = f"the NodePool has no limit that says how many GPUs it may make; it has {nodes} node(s) now"
+        pool.guesses["max_nodes"] = f"the NodePool has no limit on its GPUs; it has {nodes} node(s) now"
 
 
 def _node_class(spec: Block, pool: FoundPool, found: Found) -> None:
@@ -170,9 +170,7 @@ def _read_nodes_of_pool(address: str, name: str, nodes: list[Block], cloud: Vend
     if renamed:
         pool.guesses["name"] = renamed
     pool.limits["max_nodes"] = len(nodes)
-    pool.guesses["max_nodes"] = (
-        f"{len(nodes)} node(s) are there now; the maximum of a {address.rpartition(' ')[0]} is known in its cloud alone"
-    )
+    pool.guesses["max_nodes"] = f"{len(nodes)} node(s) exist now; only the cloud knows the maximum of a {address.rpartition(' ')[0]}"
     pool.zones = sorted({zone for each in nodes if (zone := each.words("metadata", "labels").get(ZONE_LABEL))})
     if (reservation := labels.get(GKE_RESERVATION_NAME_LABEL)) and pool.capacity_type is CapacityType.RESERVED:
         pool.options["reservation"] = {"name": reservation}

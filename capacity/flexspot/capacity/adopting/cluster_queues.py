@@ -283,7 +283,7 @@ def _report_unsupported(each: Block, address: str, found: Found) -> None:
             found.leave_out(f"{address} admissionChecks ({', '.join(others)})", why, "use a pool of capacity_type queued where it is DWS")
     preemption = spec.block("preemption")
     if preemption and (preemption.text("withinClusterQueue"), preemption.text("reclaimWithinCohort")) != ("LowerPriority", "Any"):
-        why = "queues of a stack reclaim what they lent from anybody, and prefer higher priorities within"
+        why = "queues of a stack reclaim lent quota from all borrowers, and prefer higher priorities within"
         found.leave_out(
             f"{address} preemption", why, "there is no setting for it; `run_limit_hours` and priorities of classes say who yields"
         )

@@ -76,7 +76,7 @@ def propose(found: Found, asked: Asked) -> Proposal:
         named = "; ".join(each.addresses[0] for each in found.remarks[:3])
         raise _usage_error(f"no pool of GPU machines was found{f' (seen: {named})' if named else ''}", "a stack has one at least")
     if len(found.pools) > _MOST_POOLS:
-        raise _usage_error(f"it has {len(found.pools)} pools of GPU machines, more than a stack is made for", "write a state with fewer")
+        raise _usage_error(f"it has {len(found.pools)} pools of GPU machines, more than a stack supports", "write a state with fewer")
     settings = _stack_settings(found, asked)
     pools = [_pool(each, found) for each in found.pools]
     teams = _teams(found, pools)
@@ -147,7 +147,7 @@ def _pool(pool: FoundPool, found: Found) -> dict[str, Any]:
     fields |= options
     fields["serves"] = [each for each in serves_of(pool) if _fits(each, pool)] or list(serves_of(pool))
     if not pool.serves:
-        found.guess(f"pools.{pool.name}.serves", f"nothing on it says which work it is for; the usual of {pool.capacity_type}")
+        found.guess(f"pools.{pool.name}.serves", f"nothing on it names its work; the usual classes of {pool.capacity_type}")
     found.guesses += [Guess(f"pools.{pool.name}.{key}", why) for key, why in pool.guesses.items()]
     return fields
 
@@ -212,9 +212,7 @@ def _usage_error(problem: str, remedy: str) -> ExplainedError:
 def _impossible_stack(problems: Any) -> ExplainedError:
     first = re.sub(r"\s+", " ", str(next(iter(problems))))
     more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-    return _usage_error(
-        f"what was read makes no stack that can work: {first}{more}", "fix it in the source, or give the option that says it"
-    )
+    return _usage_error(f"what was read gives no stack that works: {first}{more}", "fix it in the source, or give the option that says it")
 
 
 _SHOWN: Final = 3

@@ -187,7 +187,7 @@ def _size(values: Block, pool: FoundPool, found: Found) -> None:
     if not total and per_zone:
         pool.guesses["max_nodes"] = f"max_node_count {per_zone} is of a zone, and the ceiling of all: {zones} zone(s)"
     elif not total:
-        pool.guesses["max_nodes"] = "the state says no maximum; raise it to what may be paid for"
+        pool.guesses["max_nodes"] = "the state has no maximum; raise it to what you are willing to pay for"
 
 
 def _read_capacity(values: Block, node: Block, pool: FoundPool) -> None:
@@ -255,7 +255,7 @@ def _report_unsupported(values: Block, node: Block, address: str, taints: dict[s
     """Record parts of a pool that have no equivalent in the settings."""
     found.leave_marks_out(address, taints, node.words("labels"))
     if (node.text("service_account") or "default") != "default":
-        why = "Flexspot makes an account for nodes"
+        why = "Flexspot creates an account for nodes"
         found.leave_out(f"{address} node_config.service_account", why, "grant that account what yours has")
     for field in ("linux_node_config", "sandbox_config", "host_maintenance_policy"):
         if node.block(field):

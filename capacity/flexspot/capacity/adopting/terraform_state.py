@@ -67,7 +67,7 @@ def read_state(written: bytes, name: str) -> list[TerraformResource]:
 
 def _resources(fields: dict[str, Any], name: str) -> Iterator[TerraformResource]:
     if "planned_values" in fields or "resource_changes" in fields:
-        raise _unusable(name, "is a plan, which says what may come and not what is there")
+        raise _unusable(name, "is a plan, which contains changes and not what exists")
     if "encrypted_data" in fields:
         raise _unusable(name, "is an encrypted state", "write it with: tofu show -json > state.json")
     version, form = fields.get("version"), fields.get("format_version")

@@ -123,4 +123,4 @@ def ordinary_network(pools: Sequence[PoolPlan], request: WorkloadRequest, *, tog
         return ""
     others = ", ".join(pool.name for pool in pools if pool.name not in with_share)
     what = "GPUDirect" if any(pool.rdma_networks for pool in pools) else "EFA"
-    return f"TCP, because {others} has no {what}; fast_network: true asks for {what} and takes {', '.join(with_share)} alone"
+    return f"TCP, because {others} has no {what}; fast_network: true requests {what} and uses only {', '.join(with_share)}"

@@ -276,7 +276,7 @@ def checkpointed_job(plan: Plan, request: JobRequest) -> tuple[KubeObject, ...]:
     problems: list[SettingsProblem] = []
     if route is not None and not (route.checkpoint if request.checkpoints is None else request.checkpoints):
         classes = ", ".join(each.workload_class for each in plan.routes if each.checkpoint and each.queued) or "(none)"
-        problem = "keeps no checkpoints, and each interruption would begin the job anew"
+        problem = "keeps no checkpoints, and each interruption would restart the job from the beginning"
         remedy = f"take a class that does ({classes}), say checkpoints, or make it a {QUEUED_JOB}"
         problems.append(SettingsProblem("workload_class", repr(request.workload_class), problem, remedy))
     problems += [*_gang_problems(request), *_gpu_problems(request)]
@@ -292,7 +292,7 @@ def flex_start_job(plan: Plan, request: JobRequest) -> tuple[KubeObject, ...]:
     A single pod runs on flex-start nodes or, where the class has them, queued ones. Several pods train together. They run on queued nodes,
     which DWS provides all at once or not at all, or on a slice of TPU chips.
     """
-    whose = f"{FLEX_START_JOB} {request.name}"
+    workload = f"{FLEX_START_JOB} {request.name}"
     route = plan.route_of(request.workload_class)
     suitable_types = _DWS if request.pods == 1 or _arrive_at_once(plan, route) else (CapacityType.QUEUED,)
     wanted = tuple(each for each in request.capacity or suitable_types if each in suitable_types)
@@ -303,7 +303,7 @@ def flex_start_job(plan: Plan, request: JobRequest) -> tuple[KubeObject, ...]:
         needs = f"has no {type_names} capacity in this stack, which a {FLEX_START_JOB} of {request.pods} pod(s) needs"
         remedy = f"it has {has}; make it a {CHECKPOINTED_JOB}, or give the stack such a pool (GKE alone has them)"
         problems.append(SettingsProblem("workload_class", repr(request.workload_class), needs, remedy))
-    refuse(whose, problems)
+    refuse(workload, problems)
     narrowed = request.model_copy(update={"capacity": wanted})
     return job_objects(plan, narrowed, FLEX_START_JOB, together=request.pods > 1)
 
@@ -319,7 +319,7 @@ def _gang_problems(request: JobRequest) -> list[SettingsProblem]:
     """Return the problems of a request for pods that train together."""
     problems: list[SettingsProblem] = []
     if pods_at_once(request) < request.pods:
-        problem = f"is fewer than the {request.pods} pods, which train together: the first would wait for the others for ever"
+        problem = f"is fewer than the {request.pods} pods, which train together: the first would wait for the others forever"
         problems.append(SettingsProblem("at_once", str(request.at_once), problem, f"leave it out, or make it a {QUEUED_JOB}"))
     if request.jobset and request.pods == 1:
         problems.append(SettingsProblem("jobset", "true", "is for several pods, and this job has one", "leave it out, or give pods"))
@@ -362,7 +362,7 @@ def queued_job(plan: Plan, request: JobRequest) -> tuple[KubeObject, ...]:
     Raises WorkloadError if there is no place for the request, or if its class or the team's share is too small.
     """
     if request.jobset:
-        problem = "starts all pods anew when one fails, and the pods of a batch are independent"
+        problem = "restarts all pods when one fails, and the pods of a batch are independent"
         at = SettingsProblem("jobset", "true", problem, f"leave it out, or make it a {CHECKPOINTED_JOB}")
         refuse(f"{QUEUED_JOB} {request.name}", [at])
     if request.pods > 1 and request.at_once is None:

@@ -159,7 +159,7 @@ def _problems(plan: Plan, request: ModelCacheRequest) -> list[SettingsProblem]:
         problems.append(SettingsProblem("bucket_region", repr(region), problem, remedy))
     length = len(request.team) + len(request.name) + 1
     if length > _VOLUME_NAME_CHARACTERS:
-        problem = f"makes, with its team, a volume's name of {length} characters"
+        problem = f"gives, with its team, a volume name of {length} characters"
         problems.append(SettingsProblem("name", repr(request.name), problem, f"{_VOLUME_NAME_CHARACTERS} are allowed: shorten it"))
     return problems
 

@@ -93,18 +93,18 @@ INDEX_ANNOTATION = "batch.kubernetes.io/job-completion-index"
 
 
 class WorkloadError(ValueError):
-    """A request that cannot be met. `whose` is the workload's kind and name. Each of `problems` has the input, its value and a remedy."""
+    """A request that cannot be met. `workload` is its kind and name. Each of `problems` has the input, its value and a remedy."""
 
-    def __init__(self, whose: str, problems: Iterable[SettingsProblem]) -> None:
-        self.whose = whose
+    def __init__(self, workload: str, problems: Iterable[SettingsProblem]) -> None:
+        self.whose = workload
         self.problems = tuple(problems)
-        super().__init__("\n".join([f"{whose}: {len(self.problems)} problem(s)", *(f"  {each}" for each in self.problems)]))
+        super().__init__("\n".join([f"{workload}: {len(self.problems)} problem(s)", *(f"  {each}" for each in self.problems)]))
 
 
-def refuse(whose: str, problems: list[SettingsProblem]) -> None:
+def refuse(workload: str, problems: list[SettingsProblem]) -> None:
     """Raise WorkloadError if there are any problems."""
     if problems:
-        raise WorkloadError(whose, problems)
+        raise WorkloadError(workload, problems)
 
 
 Variable = Annotated[str, Field(pattern=VARIABLE)]

@@ -172,12 +172,12 @@ def queue_workers(plan: Plan, request: QueueWorkersRequest) -> tuple[KubeObject,
     workers, and for an unsuitable queue or lease.
     """
     place = find_place(plan, request, QUEUE_WORKERS)
-    whose = f"{QUEUE_WORKERS} {request.name}"
-    refuse(whose, queue_problems(place, request))
+    workload = f"{QUEUE_WORKERS} {request.name}"
+    refuse(workload, queue_problems(place, request))
     if request.run_seconds is not None and place.queue is None:
         request = request.model_copy(update={"run_seconds": None})
     most = request.workers or (most_gpus(place) // request.gpus if request.keda else 1)
-    refuse(whose, count_problems(place, "workers", max(most, 1), request.gpus))
+    refuse(workload, count_problems(place, "workers", max(most, 1), request.gpus))
     if place.queue is None:
         return _deployment(place, request, most)
     if request.keda:
