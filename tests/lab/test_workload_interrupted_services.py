@@ -38,7 +38,7 @@ pytestmark = [
         held_by="test_a_server_is_a_service_replicas_and_a_budget_that_lets_one_go, "
         "test_replicas_spread_over_zones_and_nodes_but_never_wait_for_one, "
         "test_each_worker_of_a_queued_class_is_a_job_that_ends_when_there_is_no_more_work, "
-        "test_in_a_queue_a_notebook_is_the_pattern_of_a_job_that_starts_nothing_by_itself, "
+        "test_a_queued_notebook_is_a_suspended_pattern_of_jobs, "
         "test_an_eviction_a_lost_node_and_the_end_of_another_pod_cost_a_gang_none_of_its_retries"
     ),
 ]

@@ -121,7 +121,7 @@ def test_a_discount_on_what_has_no_list_price_is_refused(cloud: Vendor, discount
         book(cloud, discounts=[discount])
 
 
-def test_refreshing_a_file_keeps_what_a_contract_says() -> None:
+def test_refreshing_a_file_keeps_the_contract() -> None:
     file = contract_file(
         prices=[{**P5, "capacity_type": "spot", "usd_per_hour": "9", "pool": "h100"}, {**P5, "capacity_type": "spot", "usd_per_hour": "8"}],
         discounts=[{"capacity_type": "on-demand", "percent": "10"}],

@@ -28,7 +28,7 @@ def test_every_feature_has_a_first_version_with_a_source_of_its_own() -> None:
     assert all(names_a_patch(floor.least) for floor in gke_floors().values())
 
 
-def test_a_first_version_of_gke_stands_in_the_table_alone() -> None:
+def test_first_versions_of_gke_are_only_in_the_table() -> None:
     """A version elsewhere would not be checked. Guides name only versions of the table and of the cloud's own pages."""
     table = {version for floor in gke_floors().values() for version in (floor.least, floor.on_autopilot)}
     written = {

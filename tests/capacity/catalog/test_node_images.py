@@ -23,7 +23,7 @@ al2023:
 """
 
 
-def test_a_file_of_ones_own_adds_releases_and_versions_and_takes_none_away(tmp_path: Path) -> None:
+def test_a_custom_file_adds_releases_and_versions_and_removes_none(tmp_path: Path) -> None:
     path = tmp_path / "node-images.yaml"
     path.write_text(OWN)
 

@@ -34,7 +34,7 @@ def own(tmp_path: Path) -> Path:
     return path
 
 
-def test_the_rows_of_ones_own_file_go_first_and_name_the_file_in_their_source(own: Path) -> None:
+def test_rows_of_a_custom_file_take_precedence_and_name_the_file_as_source(own: Path) -> None:
     (own.parent / "prices.yaml").write_text(PRICES)
     book = read_prices(own.parent / "prices.yaml").overridden_by(own)
 
@@ -109,7 +109,7 @@ def test_a_broken_row_is_named(text: str, line: str, broken: str, problem: str, 
 
 
 @pytest.mark.parametrize("region,in_the_shipped_list", [("europe-west9", 0), ("us-central1", 1)])
-def test_one_family_in_a_file_of_ones_own_says_nothing_of_the_others(region: str, in_the_shipped_list: int, tmp_path: Path) -> None:
+def test_one_family_in_a_custom_file_does_not_affect_the_others(region: str, in_the_shipped_list: int, tmp_path: Path) -> None:
     """One row used to mark all other families as not sold there, and the worst case was no longer a bound."""
     path = tmp_path / "own.yaml"
     path.write_text(

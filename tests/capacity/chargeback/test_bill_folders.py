@@ -72,7 +72,7 @@ def test_of_refreshes_that_are_kept_the_newest_counts(tmp_path: Path) -> None:
     assert chosen(data / OLDER) == [f"cur-00001{PARQUET}", f"cur-00002{PARQUET}"]
 
 
-def test_a_manifest_says_what_the_newest_refresh_is_made_of(tmp_path: Path) -> None:
+def test_a_manifest_lists_the_files_of_the_newest_refresh(tmp_path: Path) -> None:
     data, metadata = tmp_path / "data" / PERIOD, tmp_path / "metadata" / PERIOD
     for name in (f"{OLDER}/cur-00001{PARQUET}", f"{NEWER}/cur-00001{PARQUET}"):
         part(data, name)

@@ -50,7 +50,7 @@ def test_a_namespace_of_two_teams_at_once_is_reported() -> None:
     assert month.report().doubled == {"namespace ml": 12 * HOUR}
 
 
-def test_a_node_whose_name_or_labels_change_is_one_thing_after_the_other() -> None:
+def test_a_node_that_changes_its_name_or_labels_is_counted_as_one_after_the_other() -> None:
     """Prometheus repeats the last sample of a vanished object for five minutes."""
     month = Month()
     month.node("node-1", 0, 6 * HOUR + 300)

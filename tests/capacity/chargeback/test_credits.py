@@ -70,7 +70,7 @@ def test_a_credit_takes_from_each_by_what_each_pays_and_changes_no_other_sum(mon
     assert report.lines == report_of(month, []).lines
 
 
-def test_a_credit_is_for_what_it_covers_while_it_holds_and_no_more_than_that(month: Month) -> None:
+def test_a_credit_pays_for_what_it_covers_while_valid_and_nothing_else(month: Month) -> None:
     report = report_of(month, [credit("100.00", capacity_types=["spot"], start=at(2), end=at(5))])
 
     assert by_team(report) == {"vision": Decimal("12.00"), CENTRAL: Decimal("12.00")}

@@ -72,7 +72,7 @@ def other_than(said: dict[Line, Decimal], worked: dict[Line, Decimal]) -> dict[L
     return {key: pair for key, pair in pairs.items() if abs(pair[0] - pair[1]) > CENT}
 
 
-def test_the_month_costs_what_its_minutes_cost_whoever_pays_for_idle_gpus() -> None:
+def test_the_cost_of_the_month_is_that_of_its_minutes_under_every_idle_policy() -> None:
     _, expected, reports = played()
 
     for report in reports.values():

@@ -124,7 +124,7 @@ def test_files_of_two_months_are_one_history_and_hours_are_in_utc_where_they_say
     [
         ("a,b\n", "other columns"),
         (HEADER, "no hours"),
-        (HEADER + ROW + ROW, r"line 3: the hour .* stands twice"),
+        (HEADER + ROW + ROW, r"line 3: the hour .* appears twice"),
         (HEADER + ROW.replace("08:00Z", "08:30Z"), "line 2: '2026-10-01T08:30Z' is no start of a clock-hour"),
         (HEADER + ROW.replace("2026-10-01T08:00Z", "soon"), "'soon' is no start"),
         (HEADER + ROW.replace(",2\n", ",-1\n"), "'-1' is not a number of nodes"),

@@ -143,7 +143,7 @@ WHEN = datetime(2026, 10, 5, tzinfo=UTC)
         ("product", pa.array([[("a", None)]], pa.map_(pa.string(), pa.string()))),
     ],
 )
-def test_a_column_of_another_type_says_what_its_values_say(tmp_path: Path, name: str, column: pa.Array) -> None:
+def test_columns_of_other_types_have_the_same_values(tmp_path: Path, name: str, column: pa.Array) -> None:
     whole = export_table([cur_row()])
     [expected] = read(parquet_file(tmp_path / "expected", whole))
     [found] = read(parquet_file(tmp_path / "bill", whole.set_column(whole.schema.get_field_index(name), name, column)))

@@ -65,7 +65,7 @@ def test_fewer_hours_than_were_charged_are_not_explained_beyond_the_samples(tmp_
     assert why(found) == {Reason.START: "-0.10", Reason.FEWER_HOURS: "-0.90"}
 
 
-def test_hours_whose_rows_name_no_cluster_explain_what_is_too_much(tmp_path: Path) -> None:
+def test_hours_of_rows_without_a_cluster_explain_additional_hours(tmp_path: Path) -> None:
     rows = [
         cur_row(usage_amount="100", unblended_cost="50", resource_tags='{"aws_eks_cluster_name": "prod"}'),
         cur_row(usage_amount="20", unblended_cost="10", resource_tags='{"user_team": "web"}'),

@@ -109,7 +109,7 @@ def test_missing_and_incomplete_months_are_reported_and_no_change_spans_them(tmp
 
     assert found["missing_months"] == ["2026-02"]
     assert [each["change_usd"] for each in found["total"]["months"]] == [None] * 5
-    for note in ("There is no report of 2026-02", "2026-04 is not complete", "2026-05 was not over when its report was made", "40 +?"):
+    for note in ("There is no report of 2026-02", "2026-04 is not complete", "2026-05 was not over when its report was created", "40 +?"):
         assert note in shown.replace("\\", "")
 
 

@@ -43,7 +43,7 @@ class TestDecisionMatrixOfTheGuide:
         assert advice.method is Method.FLEX_START
         assert (advice.chosen.usd_least, advice.chosen.usd_most) == (Decimal("29.38708") * 72 * Decimal("0.47"), Decimal("29.38708") * 72)
 
-    def test_where_the_price_of_flex_start_is_known_that_is_what_it_costs(self) -> None:
+    def test_a_known_price_of_flex_start_is_used(self) -> None:
         advice = advise(on_gcp(interruptible=False), A2_LISTED)
 
         assert advice.method is Method.FLEX_START
@@ -109,7 +109,7 @@ class TestDecisionTreeOfTheCourse:
         assert practices("an interruption every 2.0 h", advice.arithmetic)
         assert practices("interruptions of the 16 nodes together an hour; 0.50 are expected", advice.arithmetic)
 
-    def test_a_large_gang_whose_nodes_are_lost_one_by_one_is_no_work_for_spot(self) -> None:
+    def test_a_large_gang_that_loses_nodes_one_by_one_does_not_suit_spot(self) -> None:
         advice = advise(on_aws(**CHECKPOINTED, nodes=16, gang_share_taken=0), COURSE_P4D)
 
         assert advice.method is Method.ON_DEMAND

@@ -81,7 +81,7 @@ def test_controllers_are_always_on_as_few_nodes_as_they_fit_on_and_these_pay_the
     assert fee.floor_usd == (_on_demand("m6i.xlarge") * Decimal("0.12") * 730).quantize(Decimal("0.01"))
 
 
-def test_ones_own_file_of_prices_may_say_another_fee() -> None:
+def test_a_custom_price_file_may_set_another_fee() -> None:
     own = PriceFile.model_validate(
         {
             "cloud": "aws",

@@ -104,7 +104,7 @@ def test_every_shipped_class_has_expectations_with_a_source() -> None:
     assert {each.source for each in (*use.classes.values(), use.other_classes)} <= set(use.sources)
 
 
-def test_a_file_of_ones_own_changes_what_it_names_and_nothing_else(tmp_path: Path) -> None:
+def test_a_custom_file_changes_only_what_it_names(tmp_path: Path) -> None:
     text = "classes: {training: {used_percent: 80, by_capacity_type: {spot: 12.5}}, mine: {hours_per_month: 73}}\nbucket_gib: 500\n"
 
     use = read_use_file(written(tmp_path, text))

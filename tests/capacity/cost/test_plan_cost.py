@@ -28,7 +28,7 @@ def test_at_worst_every_ceiling_is_reached_all_month_and_idle_only_the_least_nod
     assert usd(cost, "l4") == ("2976.00", "1752.00", "730.00")
 
 
-def test_at_worst_nodes_are_of_the_dearest_machine_idle_of_the_cheapest_and_as_expected_of_the_one_asked_for() -> None:
+def test_nodes_are_of_the_dearest_machine_at_worst_the_cheapest_when_idle_and_the_requested_one_as_expected() -> None:
     either = pool("l4", max_nodes=2, min_nodes=1, machines=["g6.2xlarge", "g6.xlarge"])
 
     cost = plan_cost(plan(either), round_prices(), USE)

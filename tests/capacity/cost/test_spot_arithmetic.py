@@ -149,7 +149,7 @@ def test_checkpoints_are_rarer_where_interruptions_leave_time_to_save() -> None:
     assert best_interval_hours(5000, seldom) > best_interval_hours(5000, often) > daly_interval_hours(2 / 60, 0.25)
 
 
-def test_a_run_that_is_short_beside_the_interruptions_needs_no_checkpoint() -> None:
+def test_a_run_much_shorter_than_the_time_between_interruptions_needs_no_checkpoint() -> None:
     interval, run = best_spot_run(0.25, SpotConditions(0.05, checkpoint_hours=0.1))
 
     assert interval == 0.25
@@ -223,7 +223,7 @@ def test_at_the_break_even_rate_both_cost_the_same() -> None:
     assert float(effective) == pytest.approx(32.77, rel=1e-3)
 
 
-def test_twice_the_nodes_stand_half_the_interruptions() -> None:
+def test_twice_the_nodes_tolerate_half_the_interruptions() -> None:
     one = break_even_interruptions_per_node_hour(72, MET, SPOT, ON_DEMAND)
 
     assert break_even_interruptions_per_node_hour(72, replace(MET, nodes=2), SPOT, ON_DEMAND) == pytest.approx(one / 2)
@@ -235,7 +235,7 @@ def test_spot_that_is_no_cheaper_never_pays_and_free_recovery_always_does() -> N
 
 
 @given(st.decimals("0.01", "32", places=2), st.decimals("0.01", "32", places=2))
-def test_a_dearer_spot_price_stands_no_more_interruptions(one: Decimal, other: Decimal) -> None:
+def test_a_dearer_spot_price_tolerates_no_more_interruptions(one: Decimal, other: Decimal) -> None:
     cheap, dear = sorted((one, other))
 
     limits = [break_even_interruptions_per_node_hour(20, MET, price, ON_DEMAND) for price in (cheap, dear)]

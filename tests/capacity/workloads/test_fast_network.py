@@ -58,7 +58,7 @@ def test_a_gang_with_some_pools_without_efa_says_so_and_how_to_get_it() -> None:
     pod = job["spec"]["template"]["spec"]
     assert (pools_of(pod), asked(pod)) == (["h100-reserved", "a100-spot"], (None, None))
     assert job["metadata"]["annotations"] == {
-        NOTE: "TCP, because a100-spot has no EFA; fast_network: true asks for EFA and takes h100-reserved alone"
+        NOTE: "TCP, because a100-spot has no EFA; fast_network: true requests EFA and uses only h100-reserved"
     }
 
 
@@ -165,7 +165,7 @@ def test_a_gang_with_some_pools_without_gpudirect_says_so_and_how_to_get_it() ->
 
     assert interfaces(template_of(made)) == []
     assert made["metadata"]["annotations"][NOTE].endswith(
-        "has no GPUDirect; fast_network: true asks for GPUDirect and takes b200, h200 alone"
+        "has no GPUDirect; fast_network: true requests GPUDirect and uses only b200, h200"
     )
 
 

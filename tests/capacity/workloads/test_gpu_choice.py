@@ -32,7 +32,7 @@ TRAINING: dict[str, Any] = {"name": "bert", "team": "red", "workload_class": "tr
         ("local", {"gpu_memory_gb": 24}, ["l4-spot"]),
     ],
 )
-def test_the_affinity_names_the_pools_whose_gpus_are_as_wished(stack: str, fields: dict[str, Any], pools: list[str]) -> None:
+def test_the_affinity_names_the_pools_with_the_requested_gpus(stack: str, fields: dict[str, Any], pools: list[str]) -> None:
     assert pools_of(pod_of(stack, **fields)) == pools
 
 

@@ -55,7 +55,7 @@ def test_an_ending_pod_serves_on_while_the_endpoints_forget_it_inside_the_grace_
     assert {"name": "FLEXSPOT_GRACE_SECONDS", "value": "45"} in main["env"]
 
 
-def test_loading_may_take_its_time_and_a_rollout_waits_for_the_node_besides() -> None:
+def test_loading_may_take_start_seconds_and_a_rollout_also_waits_for_the_node() -> None:
     spec = server(start_seconds=1200, ready_path="/ready", live_path="/live", port=9000)
 
     [main] = spec["template"]["spec"]["containers"]
@@ -75,7 +75,7 @@ def test_reserved_nodes_are_taken_before_those_on_demand() -> None:
     assert first["preference"]["matchExpressions"] == [{"key": "karpenter.sh/nodepool", "operator": "In", "values": ["l4-reserved"]}]
 
 
-def test_a_compute_class_orders_its_capacity_itself_and_takes_no_selector_beside_it() -> None:
+def test_a_compute_class_orders_its_capacity_itself_and_allows_no_other_selector() -> None:
     pod = server("prod-gke")["template"]["spec"]
 
     assert pod["nodeSelector"] == {"cloud.google.com/compute-class": "inference"}

@@ -25,7 +25,7 @@ def variables_of(container: dict[str, Any]) -> dict[str, Any]:
     return {each["name"]: each.get("value", each.get("valueFrom")) for each in container["env"]}
 
 
-def test_in_a_queue_a_notebook_is_the_pattern_of_a_job_that_starts_nothing_by_itself() -> None:
+def test_a_queued_notebook_is_a_suspended_pattern_of_jobs() -> None:
     made = service("prod-eks", "notebook")
 
     assert [each["kind"] for each in made] == ["PersistentVolumeClaim", "Service", "CronJob"]
@@ -37,7 +37,7 @@ def test_in_a_queue_a_notebook_is_the_pattern_of_a_job_that_starts_nothing_by_it
     assert (job["suspend"], job["activeDeadlineSeconds"], job["ttlSecondsAfterFinished"]) == (True, 12 * 3600, 60)
 
 
-def test_without_a_queue_it_is_a_deployment_that_is_made_asleep_and_has_one_pod_at_a_time() -> None:
+def test_without_a_queue_a_notebook_is_a_deployment_created_with_no_pod_and_at_most_one() -> None:
     deployment = of_kind(service(standing_plan(), "notebook"), "Deployment")["spec"]
 
     assert (deployment["replicas"], deployment["strategy"]) == (0, {"type": "Recreate"})
@@ -85,7 +85,7 @@ def test_the_home_is_a_disk_of_its_own_that_the_process_may_write_to() -> None:
     assert pod["securityContext"]["fsGroup"] == pod["securityContext"]["runAsUser"] == 1000
 
 
-def test_the_watch_of_a_session_has_no_token_of_kubernetes_and_does_not_keep_its_job_from_ending() -> None:
+def test_a_sessions_sidecar_has_no_kubernetes_token_and_lets_its_job_end() -> None:
     template = session()["spec"]["template"]
 
     watch = sidecar(template)
@@ -95,7 +95,7 @@ def test_the_watch_of_a_session_has_no_token_of_kubernetes_and_does_not_keep_its
     assert not [each for each in template["spec"]["volumes"] if "projected" in each]
 
 
-def test_the_token_of_a_standing_notebook_is_in_the_watch_alone() -> None:
+def test_only_the_sidecar_of_a_deployed_notebook_has_a_kubernetes_token() -> None:
     template = of_kind(service(standing_plan(), "notebook"), "Deployment")["spec"]["template"]
 
     [credentials] = [each["name"] for each in template["spec"]["volumes"] if "projected" in each]

@@ -73,13 +73,13 @@ def test_every_kind_gives_its_own_container_the_same(kind: str) -> None:
 @pytest.mark.parametrize(
     "fields,message",
     [
-        ({"resources": {"memory": "4Gi"}}, "resources.memory (is 4Gi): has an input of its own; use memory"),
-        ({"resources": {"nvidia.com/gpu": "4"}}, "resources.nvidia.com/gpu (is 4): has an input of its own; use gpus"),
-        ({"resources": {"aws.amazon.com/neuron": "4"}}, "resources.aws.amazon.com/neuron (is 4): has an input of its own; use gpus"),
+        ({"resources": {"memory": "4Gi"}}, "resources.memory (is 4Gi): has a separate input; use memory"),
+        ({"resources": {"nvidia.com/gpu": "4"}}, "resources.nvidia.com/gpu (is 4): has a separate input; use gpus"),
+        ({"resources": {"aws.amazon.com/neuron": "4"}}, "resources.aws.amazon.com/neuron (is 4): has a separate input; use gpus"),
         ({"resources": {"aws.amazon.com/neuroncore": "2"}}, "is a GPU that no queue counts; ask for gpus, which are whole ones"),
         ({"resources": {"nvidia.com/mig-1g.10gb": "1"}}, "is a GPU that no queue counts; ask for gpus, which are whole ones"),
-        ({"resources": {"vpc.amazonaws.com/efa": "4"}}, "has an input of its own; use fast_network"),
-        ({"resources": {"hugepages-2Mi": "5120Mi"}}, "neither Karpenter nor GKE's autoscaler makes one for a pod; leave it out"),
+        ({"resources": {"vpc.amazonaws.com/efa": "4"}}, "has a separate input; use fast_network"),
+        ({"resources": {"hugepages-2Mi": "5120Mi"}}, "neither Karpenter nor GKE's autoscaler creates one for a pod; leave it out"),
         ({"resources": {"ephemeral-storage": "0"}}, "does not have the form that it must; allowed: a whole amount above 0, such as 4"),
         ({"volumes": {"/checkpoints": {"claim": "mine"}}}, "volumes./checkpoints: would hide what the pod has at /checkpoints"),
         ({"volumes": {"/dev": {"claim": "mine"}}}, "volumes./dev: would hide what the pod has at /dev/shm; take another path, such as"),

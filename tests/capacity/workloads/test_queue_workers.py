@@ -59,7 +59,7 @@ def test_a_class_without_a_queue_has_a_deployment_that_keda_takes_to_none() -> N
     assert of_kind(made, "TriggerAuthentication")["spec"] == {"podIdentity": {"provider": "aws"}}
 
 
-def test_without_keda_a_deployment_has_as_many_workers_as_were_asked_for_and_needs_no_spare_gpu() -> None:
+def test_without_keda_a_deployment_has_the_requested_workers_and_needs_no_spare_gpu() -> None:
     [deployment] = service("prod-eks", "queue-workers", workload_class="inference", workers=4, run_seconds=600)
 
     assert deployment["spec"]["replicas"] == 4

@@ -95,7 +95,7 @@ def test_a_jobset_starts_all_pods_anew_after_a_failure_but_not_after_its_deadlin
 
 
 @pytest.mark.parametrize("fields,asked", [({}, "576000"), ({"run_seconds": 3600}, "4500"), ({"run_seconds": 576_000}, "576000")])
-def test_dws_is_asked_for_the_jobs_own_time_and_a_boot(fields: dict[str, Any], asked: str) -> None:
+def test_dws_is_requested_for_the_jobs_time_and_a_boot(fields: dict[str, Any], asked: str) -> None:
     job = job_of("prod-gke", "flex-start-job", **fields)
 
     assert job["metadata"]["annotations"] == {"provreq.kueue.x-k8s.io/maxRunDurationSeconds": asked}

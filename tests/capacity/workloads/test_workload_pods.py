@@ -16,7 +16,7 @@ from flexspot.capacity.workloads.suitable_pools import mebibytes, millicores
     "gpus,pools",
     [(1, ["h100-reserved", "a100-flex", "h100-queued", "l4-spot"]), (4, ["h100-reserved", "a100-flex", "h100-queued"])],
 )
-def test_kueue_is_kept_from_flavors_whose_nodes_are_too_small_for_a_pod(gpus: int, pools: list[str]) -> None:
+def test_flavors_with_nodes_too_small_for_a_pod_are_excluded(gpus: int, pools: list[str]) -> None:
     assert pools_of(pod_of("prod-gke", gpus=gpus)) == pools
 
 
@@ -81,7 +81,7 @@ def test_a_class_without_checkpoints_gets_them_only_on_request() -> None:
     assert "CHECKPOINT_DIR" in variables(pod_of("prod-eks", "queued-job", workload_class="best-effort", checkpoints=True))
 
 
-def test_variables_of_ones_own_come_last_may_name_the_others_and_replace_derived_ones() -> None:
+def test_the_authors_variables_come_last_may_refer_to_others_and_replace_derived_ones() -> None:
     pod = pod_of(
         "prod-eks",
         env={"OUT": "$(CHECKPOINT_DIR)/out", "HOME": "/scratch/ann"},

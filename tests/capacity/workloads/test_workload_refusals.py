@@ -79,7 +79,7 @@ def test_a_job_that_cannot_run_is_refused_with_what_is_allowed(stack: str, field
         ("prod-gke", "flex-start-job", {"pods": 2, "capacity": ["flex-start"]}, "has no queued capacity in this stack, which a"),
         ("prod-gke", "checkpointed-job", {"pods": 2, "capacity": ["flex-start"]}, "does not suit 2 pods of which 2 run at once"),
         ("prod-gke", "queued-job", {"pods": 4, "at_once": 2, "capacity": ["queued"]}, "does not suit 4 pods of which 2 run at once"),
-        ("local", "queued-job", {"jobset": True}, "starts all pods anew when one fails, and the pods of a batch are independent"),
+        ("local", "queued-job", {"jobset": True}, "restarts all pods when one fails, and the pods of a batch are independent"),
         ("local", "checkpointed-job", {"gpus": 0}, "gpus (is 0): is work without GPUs; ask for 1 or more, or make it a QueuedJob"),
         ("local", "queued-job", {"gpus": 0, "cpu": "32"}, "is more than a node without GPUs can give: less than 32 vCPU and 256Gi"),
         ("local", "queued-job", {"gpus": 0, "capacity": ["spot"]}, "is a choice between pools of GPUs, and this work has none; leave"),

@@ -64,7 +64,7 @@ def _read_node_pool(each: Block, known: Known, classes: dict[str, Block], nodes:
     values = {key: one.texts("values") for key, one in allowed.items() if one.text("operator") == "In"}
     machines = with_the_same_gpus(Vendor.AWS, values.get(INSTANCE_TYPE_LABEL, []))
     if not machines:
-        why = f"names no machine with GPUs ({INSTANCE_TYPE_LABEL}): it makes nodes of any machine, or of those without GPUs"
+        why = f"names no machine with GPUs ({INSTANCE_TYPE_LABEL}): it creates nodes of any machine, or of machines without GPUs"
         found.leave_out(address, why, "add a pool that names its machines; cluster.other_work bounds nodes without GPUs")
         return
     bought = [one for one in _PREFERRED if one in values.get(CAPACITY_TYPE_LABEL, [])] or ["on-demand"]
@@ -98,14 +98,14 @@ def _limits(each: Block, pool: FoundPool, nodes: int) -> None:
         pool.limits["max_gpus"] = int(devices)
     else:
         pool.limits["max_nodes"] = max(1, nodes)
-        pool.guesses["max_nodes"] = f"the NodePool has no limit that says how many GPUs it may make; it has {nodes} node(s) now"
+        pool.guesses["max_nodes"] = f"the NodePool has no limit on its GPUs; it has {nodes} node(s) now"
 
 
 def _node_class(spec: Block, pool: FoundPool, found: Found) -> None:
     terms = spec.blocks("capacityReservationSelectorTerms")
     if pool.capacity_type is CapacityType.RESERVED and (reservation := _reservation(terms)):
         pool.options["reservation"] = reservation
-    _of_all_nodes(spec, found)
+    _read_shared_settings(spec, found)
     # Bottlerocket has two volumes. The second one is for images.
     for mapping in spec.blocks("blockDeviceMappings"):
         size = re.fullmatch(r"(\d+)Gi", mapping.text("ebs", "volumeSize") or "")
@@ -132,7 +132,7 @@ def _reservation(terms: list[Block]) -> dict[str, Any] | None:
     return {"tags": tags} | ({"owner": owner} if owner else {})
 
 
-def _of_all_nodes(spec: Block, found: Found) -> None:
+def _read_shared_settings(spec: Block, found: Found) -> None:
     """Read the role and the image of a node class, which apply to all nodes of a stack."""
     if (role := spec.text("role")) and found.cloud is not Platform.LOCAL:
         found.settings.setdefault("karpenter", {})["node_role"] = role
@@ -151,10 +151,10 @@ def read_nodes(objects: Objects, found: Found) -> None:
             # A node that Karpenter created may be in a group by its user data.
             own = [each for each in nodes if KARPENTER_POOL_LABEL not in each.words("metadata", "labels")]
             if own and name not in taken:
-                _of_nodes(f"{word} {name}", name, own, Vendor.GCP if label == GKE_POOL_LABEL else Vendor.AWS, found)
+                _read_nodes_of_pool(f"{word} {name}", name, own, Vendor.GCP if label == GKE_POOL_LABEL else Vendor.AWS, found)
 
 
-def _of_nodes(address: str, name: str, nodes: list[Block], cloud: Vendor, found: Found) -> None:
+def _read_nodes_of_pool(address: str, name: str, nodes: list[Block], cloud: Vendor, found: Found) -> None:
     labels = nodes[0].words("metadata", "labels")
     machine = labels.get(INSTANCE_TYPE_LABEL, "")
     if machine_with_gpus(cloud, machine) is None:
@@ -166,13 +166,11 @@ def _of_nodes(address: str, name: str, nodes: list[Block], cloud: Vendor, found:
             )
         return
     found_name, renamed = found.pool_name(name, address)
-    pool = FoundPool(found_name, address, [machine], _bought(labels), labels=labels)
+    pool = FoundPool(found_name, address, [machine], _capacity_type_of_labels(labels), labels=labels)
     if renamed:
         pool.guesses["name"] = renamed
     pool.limits["max_nodes"] = len(nodes)
-    pool.guesses["max_nodes"] = (
-        f"{len(nodes)} node(s) are there now; the maximum of a {address.rpartition(' ')[0]} is known in its cloud alone"
-    )
+    pool.guesses["max_nodes"] = f"{len(nodes)} node(s) exist now; only the cloud knows the maximum of a {address.rpartition(' ')[0]}"
     pool.zones = sorted({zone for each in nodes if (zone := each.words("metadata", "labels").get(ZONE_LABEL))})
     if (reservation := labels.get(GKE_RESERVATION_NAME_LABEL)) and pool.capacity_type is CapacityType.RESERVED:
         pool.options["reservation"] = {"name": reservation}
@@ -186,7 +184,7 @@ def _of_nodes(address: str, name: str, nodes: list[Block], cloud: Vendor, found:
     found.pools.append(pool)
 
 
-def _bought(labels: dict[str, str]) -> CapacityType:
+def _capacity_type_of_labels(labels: dict[str, str]) -> CapacityType:
     if labels.get(GKE_QUEUED_LABEL) == "true":
         return CapacityType.QUEUED
     if labels.get(GKE_FLEX_START_LABEL) == "true" or labels.get(GKE_PROVISIONING_LABEL) == "flex-start":

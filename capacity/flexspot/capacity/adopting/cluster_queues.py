@@ -180,7 +180,7 @@ def _shares(quotas: list[_OwnerQuota]) -> dict[str, Any]:
     return fields
 
 
-def _apart(fields: dict[str, Any]) -> None:
+def _isolate(fields: dict[str, Any]) -> None:
     """Set limits so that the owner neither lends nor borrows, like a queue without a cohort or a separate tree."""
     none = dict.fromkeys(fields.get("shares", {}), 0)
     fields |= {"borrowing_limits": none, "lending_limits": dict(none)} if none else {}
@@ -198,7 +198,7 @@ def _cohort(name: str, tree: _CohortTree, root: str, pools: dict[str, FoundPool]
         fields |= {key: value for key, value in _shares(quotas).items() if value}
     if parent is None:
         fields["shares"] = dict.fromkeys(sorted({pool.name for pool in pools.values()}), 0) | fields.get("shares", {})
-        _apart(fields)
+        _isolate(fields)
     found.cohorts.append(fields)
 
 
@@ -230,7 +230,7 @@ def _queue(each: Block, queue: _Submitting, pools: dict[str, FoundPool], found: 
     fields = _shares(_quotas(each, pools))
     cohort = each.text("spec", "cohortName") or each.text("spec", "cohort")
     if cohort is None:
-        _apart(fields)
+        _isolate(fields)
     elif cohort != queue.root:
         fields["cohort"] = name_of(cohort)
     if (weight := _weight(each)) is not None:
@@ -239,7 +239,7 @@ def _queue(each: Block, queue: _Submitting, pools: dict[str, FoundPool], found: 
         fields["stop"] = stop
     selected = each.block("spec", "namespaceSelector").words("matchLabels").get(NAMESPACE_LABEL)
     spaces = queue.spaces or ([selected] if selected else [])
-    _settings_without_words(each, address, found)
+    _report_unsupported(each, address, found)
     if not fields["shares"]:
         found.leave_out(address, "has quota of no pool that was found", "add its pools, then a team with shares of them")
         return
@@ -270,7 +270,7 @@ def _add_team(found: Found, name: str, address: str, fields: dict[str, Any], gue
     found.teams.append(FoundTeam(name_of(name), address, fields, guesses))
 
 
-def _settings_without_words(each: Block, address: str, found: Found) -> None:
+def _report_unsupported(each: Block, address: str, found: Found) -> None:
     spec = each.block("spec")
     if (strategy := spec.text("queueingStrategy")) and strategy != "BestEffortFIFO":
         why = "queues of a stack are BestEffortFIFO: a job that does not fit yet lets smaller ones pass"
@@ -283,7 +283,7 @@ def _settings_without_words(each: Block, address: str, found: Found) -> None:
             found.leave_out(f"{address} admissionChecks ({', '.join(others)})", why, "use a pool of capacity_type queued where it is DWS")
     preemption = spec.block("preemption")
     if preemption and (preemption.text("withinClusterQueue"), preemption.text("reclaimWithinCohort")) != ("LowerPriority", "Any"):
-        why = "queues of a stack reclaim what they lent from anybody, and prefer higher priorities within"
+        why = "queues of a stack reclaim lent quota from all borrowers, and prefer higher priorities within"
         found.leave_out(
             f"{address} preemption", why, "there is no setting for it; `run_limit_hours` and priorities of classes say who yields"
         )
@@ -310,11 +310,11 @@ def read_namespaces(objects: Objects, found: Found, where: dict[str, str]) -> No
             found.teams.append(team)
             team.guesses["unqueued"] = f"{address}: no queue, so the {gpus} GPUs of its quota are for work that waits in none"
             served = served or gpus
-        _of_quota(of_all, team)
-        _of_services(team, address, served or (0 if team.settings.get("shares") else gpus), found)
+        _read_limits(of_all, team)
+        _read_unqueued(team, address, served or (0 if team.settings.get("shares") else gpus), found)
 
 
-def _of_services(team: FoundTeam, address: str, gpus: int, found: Found) -> None:
+def _read_unqueued(team: FoundTeam, address: str, gpus: int, found: Found) -> None:
     """Set the GPUs for work that waits in no queue, on a pool that serves such work."""
     open_to = [pool.name for pool in found.pools if "inference" in serves_of(pool)]
     if gpus and open_to:
@@ -340,7 +340,7 @@ def _hard(listed: list[Block], *, scoped: bool) -> dict[str, Any]:
     return found
 
 
-def _of_quota(hard: dict[str, Any], team: FoundTeam) -> None:
+def _read_limits(hard: dict[str, Any], team: FoundTeam) -> None:
     for key, setting in (("count/jobs.batch", "max_jobs"), ("persistentvolumeclaims", "max_volumes")):
         if (most := _whole(hard.get(key))) is not None and most >= 1 and most != TeamSettings.default(setting):
             team.settings[setting] = min(most, 100_000)

@@ -71,13 +71,13 @@ def propose(found: Found, asked: Asked) -> Proposal:
     Raises ExplainedError if no stack could be made of the findings, or if an option is missing.
     """
     if found.cloud is None:
-        raise _lacking("no cluster of EKS or GKE was found", "name a state with aws_eks_cluster or google_container_cluster in it")
+        raise _usage_error("no cluster of EKS or GKE was found", "name a state with aws_eks_cluster or google_container_cluster in it")
     if not found.pools:
         named = "; ".join(each.addresses[0] for each in found.remarks[:3])
-        raise _lacking(f"no pool of GPU machines was found{f' (seen: {named})' if named else ''}", "a stack has one at least")
+        raise _usage_error(f"no pool of GPU machines was found{f' (seen: {named})' if named else ''}", "a stack has one at least")
     if len(found.pools) > _MOST_POOLS:
-        raise _lacking(f"it has {len(found.pools)} pools of GPU machines, more than a stack is made for", "write a state with fewer")
-    settings = _of_the_stack(found, asked)
+        raise _usage_error(f"it has {len(found.pools)} pools of GPU machines, more than a stack supports", "write a state with fewer")
+    settings = _stack_settings(found, asked)
     pools = [_pool(each, found) for each in found.pools]
     teams = _teams(found, pools)
     settings |= {"pools": pools, "teams": teams} | ({"cohorts": found.cohorts} if found.cohorts else {})
@@ -86,7 +86,7 @@ def propose(found: Found, asked: Asked) -> Proposal:
     return Proposal(settings, tuple(found.guesses), tuple(found.remarks), warnings, addresses)
 
 
-def _of_the_stack(found: Found, asked: Asked) -> dict[str, Any]:
+def _stack_settings(found: Found, asked: Asked) -> dict[str, Any]:
     read, cloud = dict(found.settings), found.cloud
     tags = {key.lower(): value for key, value in found.tags.items()}
     settings: dict[str, Any] = {"cloud": cloud.value if cloud else ""}
@@ -104,14 +104,14 @@ def _of_the_stack(found: Found, asked: Asked) -> dict[str, Any]:
         value = there if said is None else said
         if value is None:
             option = "--account" if key == account else "--region"
-            raise _lacking(f"what was read does not say the {key}", f"give {option}")
+            raise _usage_error(f"what was read does not say the {key}", f"give {option}")
         settings[key] = value
     settings["zones"] = read.pop("zones", None) or _zones(found, settings["region"])
     cluster = dict(read.pop("cluster", {}))
     if asked.cluster is not None:
         cluster["existing"] = asked.cluster
     if "existing" not in cluster:
-        raise _lacking("what was read does not say the cluster's name", "give --cluster")
+        raise _usage_error("what was read does not say the cluster's name", "give --cluster")
     if cloud is Platform.EKS and "version" not in cluster:
         cluster["version"] = PROPOSED_KUBERNETES
         found.guess("cluster.version", "the cluster does not say it")
@@ -147,7 +147,7 @@ def _pool(pool: FoundPool, found: Found) -> dict[str, Any]:
     fields |= options
     fields["serves"] = [each for each in serves_of(pool) if _fits(each, pool)] or list(serves_of(pool))
     if not pool.serves:
-        found.guess(f"pools.{pool.name}.serves", f"nothing on it says which work it is for; the usual of {pool.capacity_type}")
+        found.guess(f"pools.{pool.name}.serves", f"nothing on it names its work; the usual classes of {pool.capacity_type}")
     found.guesses += [Guess(f"pools.{pool.name}.{key}", why) for key, why in pool.guesses.items()]
     return fields
 
@@ -183,7 +183,7 @@ def _checked(settings: dict[str, Any], found: Found, addresses: dict[str, str]) 
         plan = build_plan(parse_settings(settings, "the proposal"), "the proposal")
     except SettingsError as error:
         if any(problem.path in _ASKED for problem in error.problems):
-            raise _unworkable(error.problems) from error
+            raise _impossible_stack(error.problems) from error
         for problem in error.problems:
             why = f"`flexspot settings check` refuses it: {problem.problem}; {problem.allowed}".strip("; ")
             found.leave_out(_place(problem, settings, addresses), why, "change it in the stack file")
@@ -205,14 +205,14 @@ def _place(problem: SettingsProblem, settings: dict[str, Any], addresses: dict[s
     return f"{addresses[name]}: {path}" if name in addresses else path
 
 
-def _lacking(problem: str, remedy: str) -> ExplainedError:
+def _usage_error(problem: str, remedy: str) -> ExplainedError:
     return ExplainedError(one_line(f"{problem}."), f"{remedy}.", exit_code=ExitCode.BAD_USAGE)
 
 
-def _unworkable(problems: Any) -> ExplainedError:
+def _impossible_stack(problems: Any) -> ExplainedError:
     first = re.sub(r"\s+", " ", str(next(iter(problems))))
     more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-    return _lacking(f"what was read makes no stack that can work: {first}{more}", "fix it in the source, or give the option that says it")
+    return _usage_error(f"what was read gives no stack that works: {first}{more}", "fix it in the source, or give the option that says it")
 
 
 _SHOWN: Final = 3

@@ -170,7 +170,7 @@ def _charts(releases: Iterable[TerraformResource], found: Found) -> str | None:
         elif short == "karpenter" and re.fullmatch(r"[a-z0-9-]+", space) and re.fullmatch(r"[a-z0-9-]+", name):
             karpenter = f"{space}/{name}"
         elif short != "karpenter-crd":
-            found.leave_out(each.address, "is a chart that no setting stands for", "keep it in Terraform")
+            found.leave_out(each.address, "is a chart without a setting", "keep it in Terraform")
     return karpenter
 
 

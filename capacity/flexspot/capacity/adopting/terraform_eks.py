@@ -46,7 +46,7 @@ def read_cluster(resource: TerraformResource, found: Found) -> None:
         found.settings |= {"account": place[2], "region": place[1]}
     version = values.text("version") or PROPOSED_KUBERNETES
     if values.text("version") is None:
-        found.guess("cluster.version", f"{resource.address} says none")
+        found.guess("cluster.version", f"{resource.address} has none")
     found.settings["cluster"] = {"existing": name, "version": version, "ami": image_for(version, found)}
     if vpc := values.text("vpc_config", "vpc_id"):
         found.settings["network"] = {"existing_vpc": vpc}
@@ -68,7 +68,7 @@ def read_cluster(resource: TerraformResource, found: Found) -> None:
 def image_for(version: str, found: Found) -> str:
     """Return the newest known release of Amazon Linux 2023 that has images for a version."""
     known = shipped_images().with_images_for("al2023", version) or shipped_images().with_images_for("al2023", PROPOSED_KUBERNETES)
-    found.guess("cluster.ami", "the newest release that is known; whoever wants the image that nodes have now names its release")
+    found.guess("cluster.ami", "the newest known release; to keep the nodes' present image, name its release")
     return known[-1]
 
 
@@ -140,7 +140,7 @@ def read_node_group(resource: TerraformResource, templates: dict[str, Block], zo
     least, most = values.number("scaling_config", "min_size"), values.number("scaling_config", "max_size")
     pool.limits["max_nodes"] = most or 1
     if not most:
-        pool.guesses["max_nodes"] = "max_size is 0 or not said; raise it to what may be paid for"
+        pool.guesses["max_nodes"] = "max_size is 0 or missing; raise it to what you are willing to pay for"
     if least:
         why = f"min_size {least}: a pool of Karpenter has no floor, a node comes when a pod needs it"
         found.leave_out(f"{resource.address} scaling_config.min_size", why, "keep the node group for what must always run")

@@ -134,7 +134,7 @@ def read_node_pool(resource: TerraformResource, found: Found) -> None:
         pool.guesses["name"] = renamed
     pool.zones = sorted(values.texts("node_locations"))
     _size(values, pool, found)
-    _bought(values, node, pool)
+    _read_capacity(values, node, pool)
     _device(accelerator, pool, attached=len(catalogued.gpu.counts) > 1 if catalogued and catalogued.gpu else True)
     _node(values, node, pool)
     pool.labels = node.words("labels")
@@ -142,7 +142,7 @@ def read_node_pool(resource: TerraformResource, found: Found) -> None:
     if isinstance(only := taints.get(CLASS_LABEL) or taints.get(COMPUTE_CLASS_LABEL), str):
         pool.serves = [only]
     found.pools.append(pool)
-    _left_out(values, node, resource.address, taints, found)
+    _report_unsupported(values, node, resource.address, taints, found)
 
 
 def _shown_machine(machine: str) -> str:
@@ -187,10 +187,10 @@ def _size(values: Block, pool: FoundPool, found: Found) -> None:
     if not total and per_zone:
         pool.guesses["max_nodes"] = f"max_node_count {per_zone} is of a zone, and the ceiling of all: {zones} zone(s)"
     elif not total:
-        pool.guesses["max_nodes"] = "the state says no maximum; raise it to what may be paid for"
+        pool.guesses["max_nodes"] = "the state has no maximum; raise it to what you are willing to pay for"
 
 
-def _bought(values: Block, node: Block, pool: FoundPool) -> None:
+def _read_capacity(values: Block, node: Block, pool: FoundPool) -> None:
     affinity = node.block("reservation_affinity")
     if pool.capacity_type is CapacityType.RESERVED:
         named = affinity.texts("values")
@@ -251,11 +251,11 @@ def _node(values: Block, node: Block, pool: FoundPool) -> None:
         pool.options["surge"] = {"max_surge": most, "max_unavailable": without}
 
 
-def _left_out(values: Block, node: Block, address: str, taints: dict[str | None, str | None], found: Found) -> None:
+def _report_unsupported(values: Block, node: Block, address: str, taints: dict[str | None, str | None], found: Found) -> None:
     """Record parts of a pool that have no equivalent in the settings."""
     found.leave_marks_out(address, taints, node.words("labels"))
     if (node.text("service_account") or "default") != "default":
-        why = "Flexspot makes an account for nodes"
+        why = "Flexspot creates an account for nodes"
         found.leave_out(f"{address} node_config.service_account", why, "grant that account what yours has")
     for field in ("linux_node_config", "sandbox_config", "host_maintenance_policy"):
         if node.block(field):

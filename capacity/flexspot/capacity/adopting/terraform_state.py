@@ -67,7 +67,7 @@ def read_state(written: bytes, name: str) -> list[TerraformResource]:
 
 def _resources(fields: dict[str, Any], name: str) -> Iterator[TerraformResource]:
     if "planned_values" in fields or "resource_changes" in fields:
-        raise _unusable(name, "is a plan, which says what may come and not what is there")
+        raise _unusable(name, "is a plan, which contains changes and not what exists")
     if "encrypted_data" in fields:
         raise _unusable(name, "is an encrypted state", "write it with: tofu show -json > state.json")
     version, form = fields.get("version"), fields.get("format_version")
@@ -107,7 +107,7 @@ def _shown(fields: dict[str, Any], name: str) -> Iterator[TerraformResource]:
             if resource.get("deposed_key") is not None:
                 continue
             values = _object(resource.get("values") or {}, name)
-            kept = _without(values, resource.get("sensitive_values"))
+            kept = _without_sensitive(values, resource.get("sensitive_values"))
             yield _resource(resource.get("address"), resource, path, kept, name)
         todo += _list(part.get("child_modules"), name)
 
@@ -140,7 +140,7 @@ def _resource(address: Any, resource: dict[str, Any], module: Any, values: dict[
     return TerraformResource(address, kind, module if isinstance(module, str) else "", resource.get("mode") != "data", Block(values))
 
 
-def _without(values: dict[str, Any], sensitive: Any) -> dict[str, Any]:
+def _without_sensitive(values: dict[str, Any], sensitive: Any) -> dict[str, Any]:
     """Return the values without those marked as sensitive, also in nested blocks and lists of blocks."""
     if not isinstance(sensitive, dict):
         return {} if sensitive is True else values
@@ -159,7 +159,7 @@ def _without(values: dict[str, Any], sensitive: Any) -> dict[str, Any]:
 
 
 def _part(value: Any, mark: Any) -> Any:
-    return _without(cast("dict[str, Any]", value), mark) if isinstance(value, dict) and isinstance(mark, dict) else value
+    return _without_sensitive(cast("dict[str, Any]", value), mark) if isinstance(value, dict) and isinstance(mark, dict) else value
 
 
 def _list(value: Any, name: str) -> list[Any]:

@@ -70,47 +70,48 @@ class NodeBook:
 
 @dataclass
 class Lost:
-    """Work that one owner lost to interruptions. `gpu_seconds` is known only for runs with a known pace."""
+    """Work that one owner lost to interruptions."""
 
     interruptions: float = 0.0
     steps: float = 0.0
+    """Steps of runs that were lost."""
     gpu_seconds: float = 0.0
+    """GPU seconds of steps whose duration is known."""
     of_unknown_pace: float = 0.0
     """Steps whose duration is not known."""
 
 
 class NodeKey(NamedTuple):
-    """A node's name, its facts, and the start of its book: the same name may later belong to another machine.
-
-    `since` is the last cut of the books before, or the start of the period. Prices are constant within a book.
-    """
+    """A node's name, its facts, and the start of its book: the same name may later belong to another machine."""
 
     node: str
     facts: NodeFacts
     since: Seconds
+    """The last cut of the books before, or the start of the period. Prices are constant within a book."""
 
 
 @dataclass
 class Books:
-    """Sums of a period. `notes` explain to the reader how they were counted.
-
-    At each of the `cuts`, which lie within the period, a node gets a new book.
-    """
+    """Sums of a period."""
 
     period: Period
     step: Seconds
     cuts: tuple[Seconds, ...] = ()
+    """Moments within the period at which each node gets a new book."""
     nodes: dict[NodeKey, NodeBook] = field(default_factory=dict[NodeKey, NodeBook])
     lost: dict[Owner, Lost] = field(default_factory=dict[Owner, Lost])
     evictions: dict[tuple[str, str], float] = field(default_factory=dict[tuple[str, str], float])
+    """Number of evictions, by cluster queue and reason."""
     unmatched: dict[Owner, Fraction] = field(default_factory=dict[Owner, Fraction])
     """GPU seconds of pods on nodes that were never seen."""
 
     gaps: list[Gap] = field(default_factory=list["Gap"])
+    """Times without samples that are not counted."""
     doubled: dict[str, Seconds] = field(default_factory=dict[str, "Seconds"])
     """Names that belonged to two objects at once, and for how long: the use of each is not known."""
 
     notes: list[str] = field(default_factory=list[str])
+    """Explain to the reader how the sums were counted."""
 
 
 KeyT = TypeVar("KeyT", bound="Hashable")

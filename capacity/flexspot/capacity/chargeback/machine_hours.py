@@ -184,7 +184,7 @@ def read_machine_hours(paths: Iterable[Path]) -> MachineHours:
                     f"give all three; capacity types are {', '.join(_BOUGHT_AS)}.",
                 )
             if hour in nodes.setdefault(kind, {}):
-                raise _wrong(f"{where}: the hour {row['hour']} of {kind} stands twice.", "leave one of the two rows out.")
+                raise _wrong(f"{where}: the hour {row['hour']} of {kind} appears twice.", "leave one of the two rows out.")
             nodes[kind][hour] = _nodes(where, row["nodes"])
     hours = sorted({hour for each in nodes.values() for hour in each})
     if not hours:

@@ -184,7 +184,7 @@ class KnownLabels:
         missing = [text for question, text in texts.items() if question not in self._seen]
         missing += [f"Start kube-state-metrics with {allow_list()}"] if missing else []
         if self._pods_seen and not self._controllers:
-            missing.append("No controller of a pod with GPUs was seen (kube_pod_owner): each pod stands as a workload of its own.")
+            missing.append("No controller of a pod with GPUs was seen (kube_pod_owner): each pod is shown as a separate workload.")
         return missing
 
     def _learn(

@@ -332,7 +332,7 @@ def _notes(month: ReportedMonth, bill: Bill, families: Iterable[BilledPlace]) ->
         return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M UTC")
 
     if not month.complete:
-        yield "The report is not complete; it says itself what is missing. Hours that it did not see stand here as more hours billed."
+        yield "The report is not complete; it lists what is missing. Hours that it did not see appear here as additional billed hours."
     period = month.period
     for cloud in sorted(bill.clouds):
         if cloud not in bill.first:
@@ -349,7 +349,7 @@ def _notes(month: ReportedMonth, bill: Bill, families: Iterable[BilledPlace]) ->
         rows = f"{bill.partly.rows} rows of machines, {usd:,} USD"
         yield f"{rows}, lie in the report's period in part only, and are counted as a whole."
     if bill.unchecked:
-        yield f"{bill.unchecked:,} rows came after the last that was remembered; that they repeat each other was not looked for."
+        yield f"{bill.unchecked:,} rows came after the last that was remembered; they were not checked for repetitions."
     for each in sorted(families):
         yield (
             f"Rows of {each.region} name no machine (system label compute.googleapis.com/machine_spec): {each.machine} "

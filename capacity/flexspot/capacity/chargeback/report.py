@@ -209,19 +209,26 @@ class Report:
     """GPU seconds of all nodes, allocated or idle."""
 
     unknown: dict[UnknownPrice, Seconds]
+    """Seconds of nodes without a known price."""
     sources: dict[str, Source]
     lost: dict[Owner, Lost]
+    """Work lost to interruptions, by owner."""
     evictions: dict[tuple[str, str], float]
+    """Number of evictions, by cluster queue and reason."""
     homeless: dict[Owner, Fraction]
+    """GPU seconds of pods on nodes that were never seen."""
     extra: tuple[ExtraCost, ...]
     opencost: OpenCostFigure | None
     gaps: tuple[Gap, ...]
+    """Times without samples that are not counted."""
     notes: tuple[str, ...]
     commitments: tuple[UnusedCommitment, ...] = ()
     """Commitments of machines, with their unused part."""
 
     uncommitted: dict[Uncommitted, Seconds] = field(default_factory=dict["Uncommitted", "Seconds"])
+    """Seconds of reserved nodes without a known commitment."""
     doubled: dict[str, Seconds] = field(default_factory=dict[str, "Seconds"])
+    """Names that belonged to two objects at once, and for how long."""
     charges: tuple[LineCharge, ...] = ()
     """The lines split by kind and supply; the same sum."""
 
@@ -233,6 +240,7 @@ class Report:
 
     price_changes: tuple[NodePriceChange, ...] = ()
     plans: tuple[SpentPlan, ...] = ()
+    """Commitments of US dollars an hour."""
     credits: tuple[Credited, ...] = ()
     """Amounts taken off, not included in any other sum."""
 

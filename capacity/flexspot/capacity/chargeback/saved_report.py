@@ -279,10 +279,10 @@ def _notes(months: Sequence[ReportedTeams]) -> Iterator[str]:
         yield f"The reports were read from several addresses, which may be of several clusters: {', '.join(urls)}."
     for each in months:
         if each.missing:
-            yield f"{each.month.name} is not complete: its amounts are at least so much, and no change is calculated with it."
+            yield f"{each.month.name} is not complete: its amounts are lower bounds, and no change is calculated from it."
     for each in months[:-1]:
         if not each.over:
-            yield f"{each.month.name} was not over when its report was made: make it anew; no change is calculated with it."
+            yield f"{each.month.name} was not over when its report was created: create it again. No change is calculated from it."
     if extra := [each.month.name for each in months if each.extra_usd]:
         yield f"Storage and egress of {', '.join(extra)} are not in it: these are amounts of nodes."
     if credits_of := [each.month.name for each in months if each.credit_usd]:

@@ -66,7 +66,7 @@ def has_fast_network(pool: PoolPlan) -> bool:
     return bool(pool.efa_interfaces or pool.rdma_networks)
 
 
-def how_to_have_it(plan: Plan, candidates: Sequence[PoolPlan]) -> str:
+def fast_network_hint(plan: Plan, candidates: Sequence[PoolPlan]) -> str:
     """Return the setting that would give these pools a fast network, or the reason why a pool cannot have one."""
     if plan.cloud is not Platform.GKE:
         return "`efa: true`, on EKS"
@@ -123,4 +123,4 @@ def ordinary_network(pools: Sequence[PoolPlan], request: WorkloadRequest, *, tog
         return ""
     others = ", ".join(pool.name for pool in pools if pool.name not in with_share)
     what = "GPUDirect" if any(pool.rdma_networks for pool in pools) else "EFA"
-    return f"TCP, because {others} has no {what}; fast_network: true asks for {what} and takes {', '.join(with_share)} alone"
+    return f"TCP, because {others} has no {what}; fast_network: true requests {what} and uses only {', '.join(with_share)}"

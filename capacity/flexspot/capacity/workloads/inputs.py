@@ -128,9 +128,9 @@ def resource_problems(resources: Mapping[str, str]) -> list[SettingsProblem]:
     found: list[SettingsProblem] = []
     for key, amount in sorted(resources.items()):
         if key in _SEPARATE_INPUTS:
-            found.append(SettingsProblem(f"resources.{key}", amount, "has an input of its own", f"use {_SEPARATE_INPUTS[key]}"))
+            found.append(SettingsProblem(f"resources.{key}", amount, "has a separate input", f"use {_SEPARATE_INPUTS[key]}"))
         elif key.startswith(HUGE_PAGES):
-            problem = "is asked of nodes that have such pages, and neither Karpenter nor GKE's autoscaler makes one for a pod"
+            problem = "needs a node with such pages, and neither Karpenter nor GKE's autoscaler creates one for a pod"
             found.append(SettingsProblem(f"resources.{key}", amount, problem, "leave it out"))
         elif key.startswith(_UNCOUNTED):
             found.append(SettingsProblem(f"resources.{key}", amount, "is a GPU that no queue counts", "ask for gpus, which are whole ones"))

@@ -13,7 +13,6 @@ from flexspot.capacity.workloads.place import find_place
 from flexspot.capacity.workloads.pods import (
     JOBSET_GROUP,
     KubeObject,
-    alone,
     completions,
     keeps_checkpoints,
     labels_of,
@@ -23,6 +22,7 @@ from flexspot.capacity.workloads.pods import (
     own_index,
     pod_template,
     rendezvous,
+    single_pod_rendezvous,
     success_of,
     variables_of_launcher,
 )
@@ -128,10 +128,10 @@ def _exit_codes(*codes: int) -> dict[str, Any]:
     return {"containerName": CONTAINER, "operator": "In", "values": sorted(set(codes))}
 
 
-_BY_THE_SET = ("suspend", "ttlSecondsAfterFinished")
+_JOBSET_FIELDS = ("suspend", "ttlSecondsAfterFinished")
 """Fields of a Job that the JobSet has instead."""
 
-_AT_ONCE = {"backoffLimitPerIndex": 0, "maxFailedIndexes": 0}
+_NO_RETRIES = {"backoffLimitPerIndex": 0, "maxFailedIndexes": 0}
 """The first counted failure ends the Job of a set. It counts by index, so that interruptions of other pods do not delay a new one."""
 
 
@@ -142,7 +142,7 @@ def jobset_of(job: KubeObject, request: JobRequest) -> KubeObject:
 
     It does not recreate the Job after its deadline or a fatal exit code, because the Job would end the same way again.
     """
-    spec = {name: value for name, value in job["spec"].items() if name not in _BY_THE_SET}
+    spec = {name: value for name, value in job["spec"].items() if name not in _JOBSET_FIELDS}
     return {
         "apiVersion": "jobset.x-k8s.io/v1alpha2",
         "kind": "JobSet",
@@ -161,7 +161,7 @@ def jobset_of(job: KubeObject, request: JobRequest) -> KubeObject:
                     }
                 ],
             },
-            "replicatedJobs": [{"name": JOBSET_GROUP, "replicas": 1, "template": {"spec": {**spec, **_AT_ONCE}}}],
+            "replicatedJobs": [{"name": JOBSET_GROUP, "replicas": 1, "template": {"spec": {**spec, **_NO_RETRIES}}}],
         },
     }
 
@@ -178,7 +178,7 @@ def job_objects(plan: Plan, request: JobRequest, kind: str, *, together: bool) -
     """
     place = find_place(plan, request, kind, queued=True)
     refuse(f"{kind} {request.name}", limit_problems(place, request))
-    env = alone(request)
+    env = single_pod_rendezvous(request)
     if together:
         env = rendezvous(request)
     elif request.pods > 1:
@@ -276,14 +276,14 @@ def checkpointed_job(plan: Plan, request: JobRequest) -> tuple[KubeObject, ...]:
     problems: list[SettingsProblem] = []
     if route is not None and not (route.checkpoint if request.checkpoints is None else request.checkpoints):
         classes = ", ".join(each.workload_class for each in plan.routes if each.checkpoint and each.queued) or "(none)"
-        problem = "keeps no checkpoints, and each interruption would begin the job anew"
+        problem = "keeps no checkpoints, and each interruption would restart the job from the beginning"
         remedy = f"take a class that does ({classes}), say checkpoints, or make it a {QUEUED_JOB}"
         problems.append(SettingsProblem("workload_class", repr(request.workload_class), problem, remedy))
-    problems += [*_together(request), *_with_gpus(request)]
+    problems += [*_gang_problems(request), *_gpu_problems(request)]
     refuse(f"{CHECKPOINTED_JOB} {request.name}", problems)
     together = request.pods > 1
-    leaving_out = (CapacityType.FLEX_START,) if together and not _come_together(plan, route) else ()
-    return job_objects(plan, without(plan, request, CHECKPOINTED_JOB, leaving_out), CHECKPOINTED_JOB, together=together)
+    leaving_out = (CapacityType.FLEX_START,) if together and not _arrive_at_once(plan, route) else ()
+    return job_objects(plan, without_capacity(plan, request, CHECKPOINTED_JOB, leaving_out), CHECKPOINTED_JOB, together=together)
 
 
 def flex_start_job(plan: Plan, request: JobRequest) -> tuple[KubeObject, ...]:
@@ -292,41 +292,41 @@ def flex_start_job(plan: Plan, request: JobRequest) -> tuple[KubeObject, ...]:
     A single pod runs on flex-start nodes or, where the class has them, queued ones. Several pods train together. They run on queued nodes,
     which DWS provides all at once or not at all, or on a slice of TPU chips.
     """
-    whose = f"{FLEX_START_JOB} {request.name}"
+    workload = f"{FLEX_START_JOB} {request.name}"
     route = plan.route_of(request.workload_class)
-    suits = _DWS if request.pods == 1 or _come_together(plan, route) else (CapacityType.QUEUED,)
-    wanted = tuple(each for each in request.capacity or suits if each in suits)
-    problems = [*_together(request), *_with_gpus(request)]
+    suitable_types = _DWS if request.pods == 1 or _arrive_at_once(plan, route) else (CapacityType.QUEUED,)
+    wanted = tuple(each for each in request.capacity or suitable_types if each in suitable_types)
+    problems = [*_gang_problems(request), *_gpu_problems(request)]
     if route is not None and not any(route_pool.capacity_type in wanted for route_pool in route.pools):
         has = ", ".join(dict.fromkeys(route_pool.capacity_type.value for route_pool in route.pools))
-        suitable = " or ".join(each.value for each in suits)
-        needs = f"has no {suitable} capacity in this stack, which a {FLEX_START_JOB} of {request.pods} pod(s) needs"
+        type_names = " or ".join(each.value for each in suitable_types)
+        needs = f"has no {type_names} capacity in this stack, which a {FLEX_START_JOB} of {request.pods} pod(s) needs"
         remedy = f"it has {has}; make it a {CHECKPOINTED_JOB}, or give the stack such a pool (GKE alone has them)"
         problems.append(SettingsProblem("workload_class", repr(request.workload_class), needs, remedy))
-    refuse(whose, problems)
+    refuse(workload, problems)
     narrowed = request.model_copy(update={"capacity": wanted})
     return job_objects(plan, narrowed, FLEX_START_JOB, together=request.pods > 1)
 
 
-def _come_together(plan: Plan, route: RoutePlan | None) -> bool:
+def _arrive_at_once(plan: Plan, route: RoutePlan | None) -> bool:
     """Return whether the flex-start nodes of a class arrive all at once, as those of a slice of TPU chips do."""
     slices = {pool.name for pool in plan.pools if pool.slice_nodes}
     own: list[str] = [] if route is None else [each.pool for each in route.pools if each.capacity_type is CapacityType.FLEX_START]
     return bool(own) and slices.issuperset(own)
 
 
-def _together(request: JobRequest) -> list[SettingsProblem]:
+def _gang_problems(request: JobRequest) -> list[SettingsProblem]:
     """Return the problems of a request for pods that train together."""
     problems: list[SettingsProblem] = []
     if pods_at_once(request) < request.pods:
-        problem = f"is fewer than the {request.pods} pods, which train together: the first would wait for the others for ever"
+        problem = f"is fewer than the {request.pods} pods, which train together: the first would wait for the others forever"
         problems.append(SettingsProblem("at_once", str(request.at_once), problem, f"leave it out, or make it a {QUEUED_JOB}"))
     if request.jobset and request.pods == 1:
         problems.append(SettingsProblem("jobset", "true", "is for several pods, and this job has one", "leave it out, or give pods"))
     return problems
 
 
-def _with_gpus(request: JobRequest) -> list[SettingsProblem]:
+def _gpu_problems(request: JobRequest) -> list[SettingsProblem]:
     """Return the problem of a request without GPUs: such work is a batch.
 
     It does not train together, and DWS only provides nodes with GPUs.
@@ -335,7 +335,7 @@ def _with_gpus(request: JobRequest) -> list[SettingsProblem]:
     return [] if request.gpus else [SettingsProblem("gpus", "0", "is work without GPUs", remedy)]
 
 
-def without(plan: Plan, request: JobRequest, kind: str, leaving_out: tuple[CapacityType, ...]) -> JobRequest:
+def without_capacity(plan: Plan, request: JobRequest, kind: str, leaving_out: tuple[CapacityType, ...]) -> JobRequest:
     """Return the request without unsuitable capacity types. Raises WorkloadError if its class has no others."""
     route = plan.route_of(request.workload_class)
     if route is None or not leaving_out or request.gpus == 0:
@@ -362,28 +362,31 @@ def queued_job(plan: Plan, request: JobRequest) -> tuple[KubeObject, ...]:
     Raises WorkloadError if there is no place for the request, or if its class or the team's share is too small.
     """
     if request.jobset:
-        problem = "starts all pods anew when one fails, and the pods of a batch are independent"
+        problem = "restarts all pods when one fails, and the pods of a batch are independent"
         at = SettingsProblem("jobset", "true", problem, f"leave it out, or make it a {CHECKPOINTED_JOB}")
         refuse(f"{QUEUED_JOB} {request.name}", [at])
     if request.pods > 1 and request.at_once is None:
-        return _each_alone(plan, request)
+        return _separate_jobs(plan, request)
     leaving_out = (CapacityType.QUEUED,) if pods_at_once(request) < request.pods else ()
-    return job_objects(plan, without(plan, request, QUEUED_JOB, leaving_out), QUEUED_JOB, together=False)
+    return job_objects(plan, without_capacity(plan, request, QUEUED_JOB, leaving_out), QUEUED_JOB, together=False)
 
 
-def _each_alone(plan: Plan, request: JobRequest) -> tuple[KubeObject, ...]:
+def _separate_jobs(plan: Plan, request: JobRequest) -> tuple[KubeObject, ...]:
     one = request.model_copy(update={"pods": 1})
     place = find_place(plan, one, QUEUED_JOB, queued=True)
     refuse(f"{QUEUED_JOB} {request.name}", limit_problems(place, one))
-    return tuple(_part(place, one, index, [*alone(one), *_index_of(index), completions(request)]) for index in range(request.pods))
+    return tuple(
+        _part_job(place, one, index, [*single_pod_rendezvous(one), *_index_variable(index), completions(request)])
+        for index in range(request.pods)
+    )
 
 
-def _part(place: Place, one: JobRequest, index: int, env: list[KubeObject]) -> KubeObject:
+def _part_job(place: Place, one: JobRequest, index: int, env: list[KubeObject]) -> KubeObject:
     """Return the Job of one pod. All Jobs of the batch have the same labels and are found by them."""
     job = job_object(place, one, [*env, *folder_of_part(place, one, str(index))], together=False)
     return {**job, "metadata": {**job["metadata"], "name": f"{one.name}-{index}"}}
 
 
-def _index_of(index: int) -> list[KubeObject]:
+def _index_variable(index: int) -> list[KubeObject]:
     # The Job controller sets it only on pods of Indexed Jobs.
     return [{"name": INDEX_VARIABLE, "value": str(index)}]

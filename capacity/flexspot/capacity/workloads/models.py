@@ -108,13 +108,19 @@ def model_cache(plan: Plan, request: ModelCacheRequest) -> tuple[KubeObject, ...
     )
 
 
-def _owned(request: ModelCacheRequest) -> list[str]:
+def _ownership_options(request: ModelCacheRequest) -> list[str]:
     return [f"uid={request.run_as_user}", f"gid={request.run_as_user}", "file-mode=664", "dir-mode=775"]
 
 
 def _gcs(request: ModelCacheRequest) -> tuple[list[str], dict[str, Any]]:
     """Return options and source for GCS FUSE. The check of the bucket is skipped: the team's identity may only list its own folder."""
-    options = ["implicit-dirs", f"only-dir={request.folder}", *_owned(request), "enable-hns:false", "metadata-cache:negative-ttl-secs:0"]
+    options = [
+        "implicit-dirs",
+        f"only-dir={request.folder}",
+        *_ownership_options(request),
+        "enable-hns:false",
+        "metadata-cache:negative-ttl-secs:0",
+    ]
     options += ["metadata-cache:ttl-secs:-1", "file-system:kernel-list-cache-ttl-secs:-1"]
     if request.cache_gib:
         # Never -1: without a limit the cache fills the pod's disk, and the pod is evicted.
@@ -131,7 +137,7 @@ def _gcs(request: ModelCacheRequest) -> tuple[list[str], dict[str, Any]]:
 
 def _s3(plan: Plan, request: ModelCacheRequest, volume: str) -> tuple[list[str], dict[str, Any]]:
     """Return options and source for Mountpoint for S3, which uses the pod's identity. Its cache is in a separate pod, with a limit."""
-    options = [f"region={plan.region}", f"prefix={request.folder}/", *_owned(request), "allow-other", "read-only"]
+    options = [f"region={plan.region}", f"prefix={request.folder}/", *_ownership_options(request), "allow-other", "read-only"]
     options += ["metadata-ttl=indefinite", "negative-metadata-ttl=minimal"]
     cache = {"cache": "emptyDir", "cacheEmptyDirSizeLimit": f"{request.cache_gib}Gi"} if request.cache_gib else {}
     attributes = {"bucketName": request.bucket, "authenticationSource": "pod", **cache}
@@ -153,7 +159,7 @@ def _problems(plan: Plan, request: ModelCacheRequest) -> list[SettingsProblem]:
         problems.append(SettingsProblem("bucket_region", repr(region), problem, remedy))
     length = len(request.team) + len(request.name) + 1
     if length > _VOLUME_NAME_CHARACTERS:
-        problem = f"makes, with its team, a volume's name of {length} characters"
+        problem = f"gives, with its team, a volume name of {length} characters"
         problems.append(SettingsProblem("name", repr(request.name), problem, f"{_VOLUME_NAME_CHARACTERS} are allowed: shorten it"))
     return problems
 
@@ -186,7 +192,7 @@ def mount_model_cache(template: KubeObject, cloud: Platform, claim: str, path: s
     )
 
 
-_CALM_SECONDS = 600
+_SCALE_DOWN_SECONDS = 600
 """Time of low load before a replica is removed: a new one has to wait for a node to boot and the model to load."""
 
 
@@ -244,7 +250,7 @@ def autoscaler(metadata: Mapping[str, Any], request: ModelServerRequest) -> Kube
             "metrics": [_metric(request)],
             "behavior": {
                 "scaleDown": {
-                    "stabilizationWindowSeconds": _CALM_SECONDS,
+                    "stabilizationWindowSeconds": _SCALE_DOWN_SECONDS,
                     "policies": [{"type": "Pods", "value": 1, "periodSeconds": 120}],
                 }
             },

@@ -47,7 +47,7 @@ _CREDENTIALS_VOLUME, _CREDENTIALS_PATH = "stop-credentials", "/var/run/flexspot"
 
 
 @dataclass(frozen=True)
-class Watch:
+class Sidecar:
     """A sidecar container and the volumes that only it mounts."""
 
     container: KubeObject
@@ -59,8 +59,8 @@ def scale_path(namespace: str, name: str) -> str:
     return f"/apis/apps/v1/namespaces/{namespace}/deployments/{name}/scale"
 
 
-def watch_of(request: NotebookRequest, standing: Place | None = None) -> Watch:
-    """Return the sidecar that stops an idle notebook: it shuts down the server of a session, or scales the Deployment at a place to zero.
+def sidecar_of(request: NotebookRequest, place: Place | None = None) -> Sidecar:
+    """Return the sidecar that stops an idle notebook. With a place, it scales the Deployment to zero, else it shuts down the server.
 
     It also does the nightly stop. A CronJob cannot: each Job of a team's namespace goes into the team's queue, and from there to a GPU
     node. That node would boot only to stop a notebook that may not even run (Kueue 0.19, jobframework/defaults.go, ApplyDefaultLocalQueue).
@@ -68,10 +68,10 @@ def watch_of(request: NotebookRequest, standing: Place | None = None) -> Watch:
     environment = {IDLE_VARIABLE: str(request.idle_seconds), NIGHT_VARIABLE: request.nightly_stop}
     mounts: list[dict[str, Any]] = []
     volumes: tuple[KubeObject, ...] = ()
-    if standing is not None:
-        environment |= {SCALE_VARIABLE: scale_path(standing.namespace, request.name), CREDENTIALS_VARIABLE: _CREDENTIALS_PATH}
-        if standing.route.max_run_seconds is not None:
-            environment[LIMIT_VARIABLE] = str(standing.route.max_run_seconds)
+    if place is not None:
+        environment |= {SCALE_VARIABLE: scale_path(place.namespace, request.name), CREDENTIALS_VARIABLE: _CREDENTIALS_PATH}
+        if place.route.max_run_seconds is not None:
+            environment[LIMIT_VARIABLE] = str(place.route.max_run_seconds)
         mounts = [{"name": _CREDENTIALS_VOLUME, "mountPath": _CREDENTIALS_PATH, "readOnly": True}]
         volumes = (_credentials(),)
     container: KubeObject = {
@@ -90,7 +90,7 @@ def watch_of(request: NotebookRequest, standing: Place | None = None) -> Watch:
         },
         "volumeMounts": mounts,
     }
-    return Watch(container, volumes)
+    return Sidecar(container, volumes)
 
 
 def _credentials() -> KubeObject:
@@ -144,7 +144,7 @@ def _options(request: NotebookRequest) -> tuple[str, ...]:
     )
 
 
-def with_notebook(template: KubeObject, request: NotebookRequest, watch: Watch) -> KubeObject:
+def with_notebook(template: KubeObject, request: NotebookRequest, watch: Sidecar) -> KubeObject:
     """Return the template of the server's pod with its home, port, probes and sidecar.
 
     The sidecar has the notebook's token. Code in the notebook has no access to the sidecar's credentials.
@@ -265,7 +265,7 @@ def _sessions(plan: Plan, request: NotebookRequest) -> KubeObject:
     as_job = as_job_request(notebook_container(request), keep_seconds=_KEPT_SECONDS)
     [created] = queued_job(plan, as_job)
     job = relabelled(created, WorkloadType.NOTEBOOK)
-    with_notebook(job["spec"]["template"], request, watch_of(request))
+    with_notebook(job["spec"]["template"], request, sidecar_of(request))
     metadata = job["metadata"]
     own = {name: value for name, value in metadata.items() if name not in {"name", "namespace"}}
     return {
@@ -283,7 +283,7 @@ def _sessions(plan: Plan, request: NotebookRequest) -> KubeObject:
 
 def _deployment(place: Place, request: NotebookRequest) -> KubeObject:
     template = pod_template(place, notebook_container(request), WorkloadType.NOTEBOOK)
-    with_notebook(template, request, watch_of(request, place))
+    with_notebook(template, request, sidecar_of(request, place))
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",

@@ -57,7 +57,7 @@ def find_place(plan: Plan, request: WorkloadRequest, kind: str, *, queued: bool 
 
     Raises WorkloadError with all problems of the request's team, class, image, labels, amounts, capacity and grace period.
     """
-    whose = f"{kind} {request.name}"
+    workload = f"{kind} {request.name}"
     problems = [*image_problems(request), *label_problems(request), *quantity_problems(request)]
     problems += [*resource_problems(request.resources), *_bucket_problems(plan, request)]
     team = next((each for each in plan.teams if each.name == request.team), None)
@@ -70,16 +70,16 @@ def find_place(plan: Plan, request: WorkloadRequest, kind: str, *, queued: bool 
             SettingsProblem("project", repr(request.project), f"is no project of team {team.name}", nearest(request.project, team.projects))
         )
     if route is None:
-        problems.append(_no_class(plan, request))
+        problems.append(_unknown_class_problem(plan, request))
     elif queued is not None and route.queued is not queued:
-        problems.append(_wrong_queueing(plan, route, queued=queued))
-    refuse(whose, problems)
+        problems.append(_queueing_problem(plan, route, queued=queued))
+    refuse(workload, problems)
     assert team is not None and route is not None, "refused above"  # noqa: S101, PT018 -- tells the type checker what was checked
     if request.gpus == 0:
-        return _without_gpus(plan, request, team, route, whose)
+        return _without_gpus(plan, request, team, route, workload)
     queue = next((each for each in plan.queues if each.namespace == team.namespace), None) if route.queued else None
     suitable = suitable_pools(plan, request, team, route, queue)
-    refuse(whose, [*suitable.problems, *_grace_problems(request, route)])
+    refuse(workload, [*suitable.problems, *_grace_problems(request, route)])
     grace_seconds = request.grace_seconds or route.grace_seconds
     return Place(plan, team, suitable.route, suitable.pools, queue, grace_seconds, suitable.flavor_labels)
 
@@ -100,7 +100,7 @@ _STAY: Mapping[Platform, dict[str, str]] = {
 """Annotations on pods of jobs without GPUs: they share nodes with pods that may be moved, and a moved job starts again."""
 
 
-def _without_gpus(plan: Plan, request: WorkloadRequest, team: TeamPlan, route: RoutePlan, whose: str) -> Place:
+def _without_gpus(plan: Plan, request: WorkloadRequest, team: TeamPlan, route: RoutePlan, workload: str) -> Place:
     """Return the place of work without GPUs. Kueue's flavor sets its node selectors, so the work has none itself."""
     work = plan.cpu_work
     queue = next((each for each in work.queues if each.namespace == team.namespace), None) if work else None
@@ -119,7 +119,7 @@ def _without_gpus(plan: Plan, request: WorkloadRequest, team: TeamPlan, route: R
             problems.append(SettingsProblem("cpu, memory", asked, problem, "ask for less a pod, and for more pods"))
     for wish, value in wishes(request).items():
         problems.append(SettingsProblem(wish, value, "is a choice between pools of GPUs, and this work has none", "leave it out"))
-    refuse(whose, problems)
+    refuse(workload, problems)
     # Autopilot takes its annotation for a request for another sort of pod. It does not move pods without the annotation by its own choice.
     autopilot = plan.cloud is Platform.GKE and all(pool.pool_label is None for pool in plan.pools)
     own = replace(
@@ -134,7 +134,7 @@ def _without_gpus(plan: Plan, request: WorkloadRequest, team: TeamPlan, route: R
     return Place(plan, team, own, (), queue, request.grace_seconds or route.grace_seconds)
 
 
-def _no_class(plan: Plan, request: WorkloadRequest) -> SettingsProblem:
+def _unknown_class_problem(plan: Plan, request: WorkloadRequest) -> SettingsProblem:
     known = [each.workload_class for each in plan.routes]
     problem = "is not a class that a pool of this stack serves"
     return SettingsProblem("workload_class", repr(request.workload_class), problem, nearest(request.workload_class, known))
@@ -154,7 +154,7 @@ def _bucket_problems(plan: Plan, request: WorkloadRequest) -> list[SettingsProbl
     ]
 
 
-def _wrong_queueing(plan: Plan, route: RoutePlan, *, queued: bool) -> SettingsProblem:
+def _queueing_problem(plan: Plan, route: RoutePlan, *, queued: bool) -> SettingsProblem:
     fitting = [each.workload_class for each in plan.routes if each.queued is queued]
     problem = "is for services and waits in no queue" if queued else "waits in a queue, which a service would never give its quota back to"
     return SettingsProblem("workload_class", repr(route.workload_class), problem, nearest("", fitting))

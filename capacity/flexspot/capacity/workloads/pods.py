@@ -236,7 +236,7 @@ _RENDEZVOUS = (
 )
 
 
-_PYTHONS = ("python", "python3")
+_INTERPRETERS = ("python", "python3")
 
 
 COORDINATOR = "JAX_COORDINATOR_ADDRESS"
@@ -256,15 +256,15 @@ def launched(request: JobRequest) -> JobRequest:
         Launcher.JAX: (*_LAUNCH, "--"),
         Launcher.RAY: (*_LAUNCH, "--", "python", "-m", "flexspot_runtime.ray", "--"),
     }[request.launcher]
-    command = _of_torchrun(request.command) if request.launcher is Launcher.TORCHRUN else request.command
+    command = _torchrun_arguments(request.command) if request.launcher is Launcher.TORCHRUN else request.command
     return request.model_copy(update={"command": (*before, *command), "launcher": None}) if before else request
 
 
-def _of_torchrun(command: tuple[str, ...]) -> tuple[str, ...]:
+def _torchrun_arguments(command: tuple[str, ...]) -> tuple[str, ...]:
     """Return a command as torchrun's arguments: a script by name, which torchrun passes to Python, and anything else with --no-python."""
-    if len(command) > 1 and command[0] in _PYTHONS and command[1].endswith(".py"):
+    if len(command) > 1 and command[0] in _INTERPRETERS and command[1].endswith(".py"):
         return command[1:]
-    if command[0] in _PYTHONS and command[1:2] == ("-m",):
+    if command[0] in _INTERPRETERS and command[1:2] == ("-m",):
         return command[1:]
     return command if command[0].endswith(".py") else ("--no-python", *command)
 
@@ -308,15 +308,15 @@ def rendezvous(request: JobRequest) -> list[KubeObject]:
     separate Service with its own name, created by its controller.
     """
     first = f"{request.name}-{JOBSET_GROUP}-0-0.{request.name}" if request.jobset else f"{request.name}-0.{GANG_SERVICE}"
-    return _meeting(request, first, request.pods, own_index("NODE_RANK"))
+    return _rendezvous_variables(request, first, request.pods, own_index("NODE_RANK"))
 
 
-def alone(request: JobRequest) -> list[KubeObject]:
+def single_pod_rendezvous(request: JobRequest) -> list[KubeObject]:
     """Return the same variables for a single pod, whose processes meet locally, so that one command works for one pod and several."""
-    return _meeting(request, "127.0.0.1", 1, {"name": "NODE_RANK", "value": "0"})
+    return _rendezvous_variables(request, "127.0.0.1", 1, {"name": "NODE_RANK", "value": "0"})
 
 
-def _meeting(request: JobRequest, first: str, pods: int, rank: KubeObject) -> list[KubeObject]:
+def _rendezvous_variables(request: JobRequest, first: str, pods: int, rank: KubeObject) -> list[KubeObject]:
     return [
         {"name": "MASTER_ADDR", "value": first},
         {"name": "MASTER_PORT", "value": str(request.port)},

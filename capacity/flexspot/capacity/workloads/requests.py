@@ -93,18 +93,18 @@ INDEX_ANNOTATION = "batch.kubernetes.io/job-completion-index"
 
 
 class WorkloadError(ValueError):
-    """A request that cannot be met. `whose` is the workload's kind and name. Each of `problems` has the input, its value and a remedy."""
+    """A request that cannot be met. `workload` is its kind and name. Each of `problems` has the input, its value and a remedy."""
 
-    def __init__(self, whose: str, problems: Iterable[SettingsProblem]) -> None:
-        self.whose = whose
+    def __init__(self, workload: str, problems: Iterable[SettingsProblem]) -> None:
+        self.whose = workload
         self.problems = tuple(problems)
-        super().__init__("\n".join([f"{whose}: {len(self.problems)} problem(s)", *(f"  {each}" for each in self.problems)]))
+        super().__init__("\n".join([f"{workload}: {len(self.problems)} problem(s)", *(f"  {each}" for each in self.problems)]))
 
 
-def refuse(whose: str, problems: list[SettingsProblem]) -> None:
+def refuse(workload: str, problems: list[SettingsProblem]) -> None:
     """Raise WorkloadError if there are any problems."""
     if problems:
-        raise WorkloadError(whose, problems)
+        raise WorkloadError(workload, problems)
 
 
 Variable = Annotated[str, Field(pattern=VARIABLE)]
@@ -238,16 +238,16 @@ def label_problems(request: WorkloadRequest) -> list[SettingsProblem]:
     return [
         SettingsProblem(f"labels.{key}", repr(value), *_label_problem(key))
         for key, value in request.labels.items()
-        if key != USER_LABEL and (key.startswith(_OURS) or not _LABEL_KEY.fullmatch(key))
+        if key != USER_LABEL and (key.startswith(_RESERVED_PREFIXES) or not _LABEL_KEY.fullmatch(key))
     ]
 
 
-_OURS = ("flexspot.dev/", "kueue.x-k8s.io/", "app.kubernetes.io/")
+_RESERVED_PREFIXES = ("flexspot.dev/", "kueue.x-k8s.io/", "app.kubernetes.io/")
 _LABEL_KEY = re.compile(r"([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 
 
 def _label_problem(key: str) -> tuple[str, str]:
-    if key.startswith(_OURS):
+    if key.startswith(_RESERVED_PREFIXES):
         return "is derived from the plan", "set team, project, workload_class or name; other keys are free"
     return "is no key of a label", "write one such as example.com/experiment"
 

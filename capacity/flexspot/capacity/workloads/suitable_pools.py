@@ -13,7 +13,7 @@ from flexspot.capacity.plan.queues import shared_labels
 from flexspot.capacity.plan.resolve import machines_of_pool
 from flexspot.capacity.values.errors import SettingsProblem
 from flexspot.capacity.values.quantities import count_quantity, mib_quantity
-from flexspot.capacity.workloads.fast_network import has_fast_network, how_to_have_it, interfaces_of
+from flexspot.capacity.workloads.fast_network import fast_network_hint, has_fast_network, interfaces_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -58,8 +58,8 @@ def suitable_pools(plan: Plan, request: WorkloadRequest, team: TeamPlan, route: 
     if not narrowing.problems:
         narrowed = _narrowed(route, candidates, pools, wished=bool(narrowing.unwished))
         flavor_labels = _flavor_labels(plan, narrowed, left_out=(each for each in narrowing.reachable if each not in candidates))
-        if not _tells_apart(narrowed, (narrowing.pool_of[name] for name in narrowing.unwished)):
-            narrowing.problems.append(_inseparable(request, route, pools))
+        if not _excludes(narrowed, (narrowing.pool_of[name] for name in narrowing.unwished)):
+            narrowing.problems.append(_inseparable_problem(request, route, pools))
     return SuitablePools(narrowed, pools, flavor_labels, tuple(narrowing.problems))
 
 
@@ -93,14 +93,14 @@ def _flavor_labels(plan: Plan, route: RoutePlan, *, left_out: Iterable[RoutePool
     return tuple(labels[name] for name in kept if name)
 
 
-def _tells_apart(route: RoutePlan, left_out: Iterable[PoolPlan]) -> bool:
+def _excludes(route: RoutePlan, left_out: Iterable[PoolPlan]) -> bool:
     """Return whether pods of the route stay off the nodes of the excluded pools."""
     if route.node_affinity is not None:
         return True
     return all(any(pool.labels.get(key) != value for key, value in route.node_selector.items()) for pool in left_out)
 
 
-def _inseparable(request: WorkloadRequest, route: RoutePlan, pools: tuple[PoolPlan, ...]) -> SettingsProblem:
+def _inseparable_problem(request: WorkloadRequest, route: RoutePlan, pools: tuple[PoolPlan, ...]) -> SettingsProblem:
     written = wishes(request)
     fitting, every = (", ".join(each) for each in ([pool.name for pool in pools], [each.pool for each in route.pools]))
     problem = f"is met by {fitting} alone, and GKE chooses among all pools of class {route.workload_class} ({every})"
@@ -140,7 +140,7 @@ class _Narrowing:
     def _of_models(self, candidates: tuple[RoutePool, ...]) -> tuple[RoutePool, ...]:
         wanted = self._request.gpu_models
         problem = f"is not a GPU that work of class {self._route.workload_class} of team {self._team.name} can have"
-        remedy = f"it can have {self._gpus(candidates)}{self._elsewhere(candidates)}"
+        remedy = f"it can have {self._gpus(candidates)}{self._other_pools(candidates)}"
 
         def is_wanted(each: RoutePool) -> bool:
             return not wanted or any(_is_model(self.pool_of[each.pool], name) for name in wanted)
@@ -162,7 +162,7 @@ class _Narrowing:
             f"{pool.name} ({interfaces_of(pool, pool.gpus_per_node)} for {pool.gpus_per_node} GPUs, for {', '.join(pool.serves)})"
             for pool in pools
         ]
-        where = ", ".join(offers) or f"no pool ({how_to_have_it(self._plan, [self.pool_of[each.pool] for each in candidates])})"
+        where = ", ".join(offers) or f"no pool ({fast_network_hint(self._plan, [self.pool_of[each.pool] for each in candidates])})"
         remedy = f"the stack has them in {where}; leave it out for the nodes' ordinary network"
 
         def has_share(each: RoutePool) -> bool:
@@ -191,7 +191,7 @@ class _Narrowing:
             pools.setdefault(f"{pool.gpu_model} ({pool.gpu_memory_gb} GB", []).append(pool.name)
         return ", ".join(f"{gpu}; {', '.join(names)})" for gpu, names in pools.items())
 
-    def _elsewhere(self, candidates: Iterable[RoutePool]) -> str:
+    def _other_pools(self, candidates: Iterable[RoutePool]) -> str:
         """Return the remedy: other pools of the stack with a requested GPU, or adding such a pool."""
         here = {each.pool for each in candidates}
         wanted = self._request.gpu_models
@@ -287,7 +287,7 @@ _CPU = re.compile(r"(?P<number>\d+(\.\d{1,3})?)(?P<unit>m?)")
 _MEMORY = re.compile(r"(?P<number>\d+(\.\d{1,3})?)(?P<unit>Mi|Gi|Ti)")
 _MIB = {"Mi": 1, "Gi": 1024, "Ti": 1024 * 1024}
 
-_KEPT_BY_THE_NODE = 4
+_NODE_RESERVE_DIVISOR = 4
 """One part in 4 is left to the kubelet, to daemons and, on GKE, to the sidecar that mounts buckets.
 
 GKE reserves a sixth of a machine with 16 GiB and less of larger ones:
@@ -334,8 +334,8 @@ def requests_of(plan: Plan, pools: Iterable[PoolPlan], request: WorkloadRequest)
     if request.gpus:
         vcpu = min(1000 * node.vcpu * request.gpus // gpus for node, gpus in shares)
         memory = min(node.memory_mib * request.gpus // gpus for node, gpus in shares)
-        cpu = millicores(request.cpu or "") or _rounded(vcpu - vcpu // _KEPT_BY_THE_NODE, 1000)
-        mib = mebibytes(request.memory or "") or _rounded(memory - memory // _KEPT_BY_THE_NODE, MIB_OF_GIB)
+        cpu = millicores(request.cpu or "") or _rounded(vcpu - vcpu // _NODE_RESERVE_DIVISOR, 1000)
+        mib = mebibytes(request.memory or "") or _rounded(memory - memory // _NODE_RESERVE_DIVISOR, MIB_OF_GIB)
     return {"cpu": count_quantity(cpu // 1000) if cpu % 1000 == 0 else f"{cpu}m", "memory": mib_quantity(mib)}
 
 

@@ -83,7 +83,7 @@ _API_VERSION = "keda.sh/v1alpha1"
 
 _POLLING_SECONDS = 30
 
-_CALM_SECONDS = 300
+_COOLDOWN_SECONDS = 300
 """Time that the queue must be empty before the last worker is removed: a new one has to wait for a GPU node to boot."""
 
 _KEPT_JOBS = 5
@@ -131,7 +131,7 @@ def scaled_object(place: Place, request: QueueWorkersRequest, metadata: Mapping[
         "spec": {
             "scaleTargetRef": {"name": request.name},
             "pollingInterval": _POLLING_SECONDS,
-            "cooldownPeriod": _CALM_SECONDS,
+            "cooldownPeriod": _COOLDOWN_SECONDS,
             "minReplicaCount": 0,
             "maxReplicaCount": most,
             "triggers": [_trigger(place, request)],
@@ -172,14 +172,14 @@ def queue_workers(plan: Plan, request: QueueWorkersRequest) -> tuple[KubeObject,
     workers, and for an unsuitable queue or lease.
     """
     place = find_place(plan, request, QUEUE_WORKERS)
-    whose = f"{QUEUE_WORKERS} {request.name}"
-    refuse(whose, queue_problems(place, request))
+    workload = f"{QUEUE_WORKERS} {request.name}"
+    refuse(workload, queue_problems(place, request))
     if request.run_seconds is not None and place.queue is None:
         request = request.model_copy(update={"run_seconds": None})
     most = request.workers or (most_gpus(place) // request.gpus if request.keda else 1)
-    refuse(whose, count_problems(place, "workers", max(most, 1), request.gpus))
+    refuse(workload, count_problems(place, "workers", max(most, 1), request.gpus))
     if place.queue is None:
-        return _standing(place, request, most)
+        return _deployment(place, request, most)
     if request.keda:
         [job] = _jobs(plan, request, 1)
         labels = job["metadata"]["labels"]
@@ -193,7 +193,7 @@ def _jobs(plan: Plan, request: QueueWorkersRequest, workers: int) -> tuple[KubeO
     return tuple(relabelled(job, WorkloadType.WORKER) for job in queued_job(plan, as_job))
 
 
-def _standing(place: Place, request: QueueWorkersRequest, workers: int) -> tuple[KubeObject, ...]:
+def _deployment(place: Place, request: QueueWorkersRequest, workers: int) -> tuple[KubeObject, ...]:
     complete = request.model_copy(update={"env": {**_env(request), **request.env}})
     template = pod_template(place, complete, WorkloadType.WORKER)
     labels = own_labels(template)

@@ -165,15 +165,14 @@ class BilledMachines:
 
     usd: Fraction = field(default_factory=Fraction)
     hours: Fraction = field(default_factory=Fraction)
+    covered_usd: Fraction = field(default_factory=Fraction)
     """The part of covered usage that is still billed here: usually nothing."""
 
-    covered_usd: Fraction = field(default_factory=Fraction)
+    covered_hours: Fraction = field(default_factory=Fraction)
     """Hours that a commitment pays for."""
 
-    covered_hours: Fraction = field(default_factory=Fraction)
-    """The part of `hours` whose rows name no cluster."""
-
     loose_hours: Fraction = field(default_factory=Fraction)
+    """The part of `hours` whose rows name no cluster."""
 
     def __iadd__(self, other: BilledMachines) -> BilledMachines:  # noqa: PYI034 -- of itself
         for name in ("usd", "hours", "covered_usd", "covered_hours", "loose_hours"):
@@ -190,25 +189,29 @@ class Sum:
 
 
 class Bill:
-    """The sums of all bills of a period.
-
-    `machines` has sums by place, `others` by cloud, kind and description. `elsewhen` has rows of days outside the period, `repeated` rows
-    that repeat an earlier one, both by cloud; neither is in any other sum. `partly` is the part of `machines` whose rows lie only partly in
-    the period.
-    """
+    """The sums of all bills of a period."""
 
     def __init__(self, start: int, end: int) -> None:
         self.start, self.end = start, end
         self.machines: dict[BilledPlace, BilledMachines] = {}
+        """Sums of machines, by place."""
         self.others: dict[tuple[Vendor, Kind, str], Sum] = {}
+        """Other sums, by cloud, kind and description."""
         self.elsewhen: dict[Vendor, Sum] = {}
+        """Rows of days outside the period, by cloud. In no other sum."""
         self.repeated: dict[Vendor, Sum] = {}
+        """Rows that repeat an earlier one, by cloud. In no other sum."""
         self.partly = Sum()
+        """The part of `machines` whose rows lie only partly in the period."""
         self.clouds: set[Vendor] = set()
         self.with_clusters: set[Vendor] = set()
+        """Clouds of rows of machines that name a cluster."""
         self.first: dict[Vendor, int] = {}
+        """Start of the earliest row of a machine, by cloud, in seconds of Unix time."""
         self.last: dict[Vendor, int] = {}
+        """End of the latest one."""
         self.unchecked = 0
+        """Number of rows that were not compared with earlier ones, because too many were remembered."""
         self._seen: set[int] = set()
 
     def add(self, row: Sequence[Entry]) -> None:
