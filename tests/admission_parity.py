@@ -70,12 +70,14 @@ def namespace_object(manifest: Manifest, labels: Mapping[str, str]) -> Manifest:
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace_of(manifest), "labels": dict(labels)}}
 
 
-def told_by_rules(manifest: Manifest, among: Sequence[Reading], settings: Settings = DEFAULTS) -> dict[str, list[str]]:
+def rule_messages(manifest: Manifest, among: Sequence[Reading], settings: Settings = DEFAULTS) -> dict[str, list[str]]:
     """Return the messages of each rule with a form about an object that fails it, in the form's words, for the form's kinds."""
-    return told_of_each([manifest], among, settings)[0]
+    return rule_messages_of_each([manifest], among, settings)[0]
 
 
-def told_of_each(manifests: Sequence[Manifest], among: Sequence[Reading], settings: Settings = DEFAULTS) -> list[dict[str, list[str]]]:
+def rule_messages_of_each(
+    manifests: Sequence[Manifest], among: Sequence[Reading], settings: Settings = DEFAULTS
+) -> list[dict[str, list[str]]]:
     """Return the same for several objects at once. They must not affect one another's messages: pods, quotas and ranges do not."""
     of_kinds = [_rules_of(each, settings) for each in manifests]
     readings = [read_source(from_manifest(each)) for each, rules in zip(manifests, of_kinds, strict=True) if rules]

@@ -31,7 +31,7 @@ _QUESTION: Final = re.compile(
     r"(What|Whether|How|Who|Whom|Whose|Which|Why|Where|By (how|what|which)|(To|For|Of|In|From|With) (what|whom|which)|So much)\b"
 )
 _WORDS: Final = {
-    "nobody or somebody": re.compile(r"\b(nobody|somebody)\b", re.IGNORECASE),
+    "nobody or somebody": re.compile(r"\b(nobody|somebody)\b(?!-)", re.IGNORECASE),  # Names of rules stay.
     "told": re.compile(r"\b((is|are|was|were|be|been|being) told|told (of|apart|about))\b", re.IGNORECASE),
     "is with, is none": re.compile(r"(?<!there )\b(is with|is none)\b"),
 }

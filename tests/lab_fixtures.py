@@ -81,7 +81,7 @@ def namespace(cluster: Cluster) -> Iterator[str]:
 
 
 @pytest.fixture
-def exercise_ground(cluster: Cluster) -> Iterator[Cluster]:
+def exercise_cluster(cluster: Cluster) -> Iterator[Cluster]:
     """Yield the API server, and delete the objects of the exercise afterwards."""
     yield cluster
     clean_up(cluster)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def test_idle_nodes_are_told_with_what_they_cost_and_what_keeps_them(tmp_path: Path) -> None:
+def test_idle_nodes_are_reported_with_their_cost_and_the_pods_that_keep_them(tmp_path: Path) -> None:
     objects = [
         namespace("team-a"),
         node("busy", "g6.xlarge", KARPENTER, taints=GPU_TAINT),
@@ -118,7 +118,7 @@ def test_spot_tolerant_work_on_demand_costs_the_difference(tmp_path: Path) -> No
     assert float(dear["usd_per_month"]) == pytest.approx(wanted, abs=0.01)
 
 
-def test_objects_are_judged_by_the_rules_of_lint_but_what_others_made_and_the_clouds_own(tmp_path: Path) -> None:
+def test_objects_are_linted_except_managed_and_system_ones(tmp_path: Path) -> None:
     made = deployment("made")
     made["metadata"]["ownerReferences"] = [{"kind": "Operator", "name": "a", "controller": True}]
     ended = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "ended", "namespace": "team-a"}, "spec": deployment("a")["spec"]}
@@ -133,7 +133,7 @@ def test_objects_are_judged_by_the_rules_of_lint_but_what_others_made_and_the_cl
     assert [each["object"] for each in of_rule(asked_for, "gpu-request-differs-from-limit")] == ["apps/v1/Deployment/kube-system/addon"]
 
 
-def test_the_text_names_what_the_asker_may_not_list_and_what_to_do_first(tmp_path: Path) -> None:
+def test_text_names_forbidden_lists_and_the_first_step(tmp_path: Path) -> None:
     objects = [namespace("team-a"), deployment("web"), node("idle", "g6.xlarge", KARPENTER, taints=GPU_TAINT)]
     with serving(Served(objects, forbidden={"pods"}), tmp_path) as kubeconfig:
         output = CliRunner().invoke(app, ["audit", "--kubeconfig", str(kubeconfig)]).output

@@ -47,7 +47,7 @@ def is_awaited(key: str, kind: str | None, declarations: Declarations) -> bool:
 
 
 @each_stack
-def test_no_stack_declares_what_is_made_without_it(stack: str) -> None:
+def test_no_stack_declares_what_others_create(stack: str) -> None:
     assert created_by_others(as_shipped(stack)) == {}
 
 

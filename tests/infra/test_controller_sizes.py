@@ -65,7 +65,7 @@ def in_figures(asked: Asked) -> tuple[int, int, int]:
 
 
 @pytest.mark.parametrize("stack,sizes", [("dev-eks", {}), ("dev-gke", {}), ("dev-eks", ON_EKS), ("dev-gke", LARGER)])
-def test_controllers_are_deployed_as_large_as_the_plan_reckons(stack: str, sizes: dict[str, Any]) -> None:
+def test_controllers_have_the_sizes_of_the_plan(stack: str, sizes: dict[str, Any]) -> None:
     written = shipped(stack, controllers=sizes)
     settings = parse_settings(written, stack)
     assert isinstance(settings, GkeSettings | EksSettings)

@@ -75,7 +75,7 @@ def test_lustre_is_protected_in_production_or_by_its_setting(stack: str) -> None
     assert in_lustre(stack, deletion_protection=stack == "dev-eks").made[MADE].protected is (stack == "dev-eks")
 
 
-def test_from_s3_to_lustre_and_back_claims_alone_are_made_anew_and_no_bucket_goes() -> None:
+def test_between_s3_and_lustre_only_claims_are_replaced_and_no_bucket_is_deleted() -> None:
     in_s3 = declared("dev-eks", shipped("dev-eks"), there=True)
     run, back = steps(in_s3, in_lustre("dev-eks")), steps(in_lustre("dev-eks"), in_s3)
 

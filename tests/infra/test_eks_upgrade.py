@@ -42,7 +42,7 @@ def test_an_upgrade_also_upgrades_nodes_and_addons() -> None:
     }
 
 
-def test_the_control_plane_goes_first() -> None:
+def test_the_control_plane_is_upgraded_first() -> None:
     """kube-proxy and kubelets may be older than the API server and never newer (Kubernetes' version skew policy)."""
     after = at("1.35")
     for name in (SYSTEM_NODES, *(each for each in after.made if each.startswith(ADDON))):

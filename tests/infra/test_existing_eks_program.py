@@ -42,7 +42,7 @@ def test_an_existing_cluster_is_read_and_neither_created_nor_given_a_network() -
     assert set(gpu_pools(declarations)) == {"l4-spot", "t4-spot"}
 
 
-def test_nothing_in_the_cluster_is_made_before_what_must_run_there_was_found() -> None:
+def test_nothing_is_created_in_the_cluster_before_its_required_parts_are_found() -> None:
     declarations = existing()
     inside = [name for name in declarations.made if name.startswith("kubernetes:")]
 
@@ -53,7 +53,7 @@ def test_nothing_in_the_cluster_is_made_before_what_must_run_there_was_found() -
     assert {name for name in inside if "$pulumi:providers:kubernetes::cluster::" not in declarations.made[name].provider} == set()
 
 
-def test_a_karpenter_of_the_clusters_own_has_our_pools_and_nothing_of_a_karpenter_is_made() -> None:
+def test_an_existing_karpenter_gets_the_pools_and_no_second_one_is_installed() -> None:
     declarations, ours = existing("prod-eks", karpenter=True), existing("prod-eks")
 
     assert declarations.read == sorted([f"{CLUSTER} ml", AGENT, S3, CONTROLLER.format("karpenter/karpenter"), DEFINITION])

@@ -110,7 +110,7 @@ def test_invalid_options_of_import_are_refused(option: str) -> None:
     assert result.stdout == ""
 
 
-def test_a_cluster_is_read_beside_a_state_and_gives_the_teams(tmp_path: Path) -> None:
+def test_a_cluster_is_read_in_addition_to_a_state_and_has_the_teams(tmp_path: Path) -> None:
     flavor = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ResourceFlavor", "metadata": {"name": "gpu-l4"}, "spec": {}}
     quota = {"name": "gpu-l4", "resources": [{"name": "nvidia.com/gpu", "nominalQuota": "8"}]}
     groups = [{"coveredResources": ["nvidia.com/gpu"], "flavors": [quota]}]

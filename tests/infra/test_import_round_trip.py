@@ -61,7 +61,7 @@ def test_imported_pool_options_are_those_of_the_stack_file(stack: str) -> None:
 
 
 @pytest.mark.parametrize("stack", CLOUD_STACKS)
-def test_teams_and_cohorts_are_those_of_the_stack_file(stack: str) -> None:
+def test_imported_teams_and_cohorts_are_those_of_the_stack_file(stack: str) -> None:
     proposal, _ = again(stack)
     file = shipped(stack)
     # A quota of services counts them on all pools together.

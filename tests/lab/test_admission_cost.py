@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from admission_fixtures import DryRunCluster, ignored_errors, with_policies_of
-from admission_parity import told_by_rules
+from admission_parity import rule_messages
 from kubernetes.client.exceptions import ApiException
 from program_declarations import as_shipped
 from tenancy_fixtures import SAFE_CONTAINER, SAFE_POD
@@ -93,7 +93,7 @@ def test_the_largest_jobs_are_judged_on_creation_and_on_update(server: DryRunClu
         assert CHECKPOINT not in taken.warned
 
         lost = job(losing_pod(nested=nested))
-        [said] = told_by_rules(lost, [])[CHECKPOINT]
+        [said] = rule_messages(lost, [])[CHECKPOINT]
         assert server.ask(lost).denied == {CHECKPOINT: said}
 
     # Updates are judged like creations, with both objects checked.

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 pytestmark = [
     pytest.mark.lab,
     pytest.mark.nightly(
-        held_by="test_objects_are_judged_by_the_rules_of_lint_but_what_others_made_and_the_clouds_own, "
-        "test_idle_nodes_are_told_with_what_they_cost_and_what_keeps_them, "
-        "test_the_text_names_what_the_asker_may_not_list_and_what_to_do_first"
+        held_by="test_objects_are_linted_except_managed_and_system_ones, "
+        "test_idle_nodes_are_reported_with_their_cost_and_the_pods_that_keep_them, "
+        "test_text_names_forbidden_lists_and_the_first_step"
     ),
 ]
 

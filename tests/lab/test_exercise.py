@@ -34,8 +34,8 @@ def reasons(cluster: Cluster, workload: KubeObject) -> set[str]:
     return {event["reason"] for event in events if event["involvedObject"]["name"] == workload["metadata"]["name"]}
 
 
-def test_a_team_gets_its_guaranteed_share_back_from_a_borrower_and_the_preempted_job_completes(exercise_ground: Cluster) -> None:
-    cluster = exercise_ground
+def test_a_team_gets_its_guaranteed_share_back_from_a_borrower_and_the_preempted_job_completes(exercise_cluster: Cluster) -> None:
+    cluster = exercise_cluster
     assert cluster.list(NODE) == [], "the exercise starts from no node"
 
     cluster.apply(*platform_objects())
@@ -72,8 +72,8 @@ def test_a_team_gets_its_guaranteed_share_back_from_a_borrower_and_the_preempted
     wait_for_completion(cluster, "team-alpha", 4)
 
 
-def test_a_higher_priority_job_preempts_a_lower_one_of_its_own_queue(exercise_ground: Cluster) -> None:
-    cluster = exercise_ground
+def test_a_higher_priority_job_preempts_a_lower_one_of_its_own_queue(exercise_cluster: Cluster) -> None:
+    cluster = exercise_cluster
     # Beta uses its own two GPUs, so alpha cannot borrow and its third Job must preempt or wait.
     cluster.apply(*platform_objects())
     for number in range(1, 3):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from admission_fixtures import ELSEWHERE, Answer, ignored_errors, kinds_of_frameworks, with_policies_of
-from admission_parity import namespace_object, told_of_each
+from admission_parity import namespace_object, rule_messages_of_each
 from cel_evaluator import judged
 from generated_objects import FEW, Generator
 from program_declarations import as_shipped, plan_of
@@ -190,7 +190,7 @@ def compare(stack: str, answers: list[tuple[KubeObject, Answer]], labels: dict[s
     for most in sorted({most_gpus(each, facts) for each, _ in answers}):
         group = [(each, answer) for each, answer in answers if most_gpus(each, facts) == most]
         settings = Settings(values={"gpu-container-above-maximum": {MOST_GPUS: most}})
-        findings = told_of_each([each for each, _ in group], [*readings_of(stack), *namespaces], settings)
+        findings = rule_messages_of_each([each for each, _ in group], [*readings_of(stack), *namespaces], settings)
         for (each, answer), by_rules in zip(group, findings, strict=True):
             found = {rule: said for rule, said in by_rules.items() if said}
             broken |= found.keys()

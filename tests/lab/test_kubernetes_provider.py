@@ -285,7 +285,7 @@ def test_an_object_recreated_under_the_same_name_counts_as_deleted(driver: Drive
     assert live["data"] == {"a": "new"}
 
 
-def test_a_restart_of_the_api_server_is_waited_out(lab: LabControlPlane, tools: Tools, cluster: Cluster, namespace: str) -> None:
+def test_calls_wait_for_a_restart_of_the_api_server(lab: LabControlPlane, tools: Tools, cluster: Cluster, namespace: str) -> None:
     with driving(lab.home.kubeconfig) as hasty, driving(lab.home.kubeconfig, patience_seconds=30) as patient:
         resource = hasty.create(config_map(namespace, a="1"))
         server = running_parts(lab.home)["kube-apiserver"].process

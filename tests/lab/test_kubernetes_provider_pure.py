@@ -104,7 +104,7 @@ def test_it_does_not_start_for_a_server_that_is_not_on_this_machine(own: Path) -
         KubernetesStandIn(own)
 
 
-def test_a_creation_whose_answer_was_lost_is_asked_for_again(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_creation_with_a_lost_answer_is_repeated(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The API server is restarted between creating the object and answering."""
     kinds = {"resources": [{"name": "configmaps", "kind": "ConfigMap", "namespaced": True}]}
     exists = {"reason": "AlreadyExists", "message": "exists"}

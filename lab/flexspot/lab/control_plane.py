@@ -274,7 +274,7 @@ class LabControlPlane:
             () if ready else log_tail(self.home, part.name),
         )
 
-    def require_made(self) -> LabState:
+    def require_created(self) -> LabState:
         """Return the settings this lab was started with.
 
         Raises LabError when it was never started, or by another version. Needs no tools.
@@ -294,7 +294,7 @@ class LabControlPlane:
         return state
 
     def _context(self, tools: Tools) -> LabContext:
-        state = self.require_made()
+        state = self.require_created()
         return LabContext(self.home, ensure_certificates(self.home.certificates), state.ports, tools)
 
     @contextmanager

@@ -8,7 +8,16 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from admission_parity import Manifest, agree, namespace_object, namespace_of, told_by_rules, told_of_each, without_one_field, written
+from admission_parity import (
+    Manifest,
+    agree,
+    namespace_object,
+    namespace_of,
+    rule_messages,
+    rule_messages_of_each,
+    without_one_field,
+    written,
+)
 from cel_evaluator import judged
 from manifests import job, manifest, queues
 from program_declarations import as_shipped, plan_of
@@ -74,7 +83,7 @@ def test_an_object_gets_the_same_verdicts_with_and_without_each_field(rule: str)
             for missing, manifest in [("", each.manifest), *(without_one_field(each.manifest) if judged_at_all else ())]:
                 among = namespace if namespace_of(manifest) == namespace_of(each.manifest) else default_namespace()
 
-                by_rules, by_forms = told_by_rules(manifest, among), problems_by_forms(manifest)
+                by_rules, by_forms = rule_messages(manifest, among), problems_by_forms(manifest)
 
                 assert agree(by_rules, by_forms), (each.name, missing, by_rules, by_forms)
 
@@ -137,7 +146,7 @@ def test_work_of_a_team_gets_the_verdicts_of_lint_with_all_objects_of_the_stack(
     labels = namespace_labels(stack, team)
     for most, manifests in by_most_gpus(sent, facts).items():
         settings = Settings(values={"gpu-container-above-maximum": {MOST_GPUS: most}})
-        for each, by_rules in zip(manifests, told_of_each(manifests, among, settings), strict=True):
+        for each, by_rules in zip(manifests, rule_messages_of_each(manifests, among, settings), strict=True):
             by_forms = problems_by_forms(each, policies, namespace_labels=labels)
 
             assert agree(by_rules, by_forms), (each, by_rules, by_forms)
@@ -177,7 +186,7 @@ OF_FAMILY, FLEX_START = {**COMPUTE_CLASS, "cloud.google.com/machine-family": "a3
 def test_additions_of_a_queue_are_judged_in_the_same_words(rule: str, labels: dict[str, str], pod: Manifest, spec: dict[str, Any]) -> None:
     sent, among, facts = through_a_flavor(labels, pod, **spec)
 
-    problems = told_by_rules(sent, among)[rule]
+    problems = rule_messages(sent, among)[rule]
 
     assert len(problems) == 1
     assert "flavor ladder" in problems[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from admission_parity import told_by_rules
+from admission_parity import rule_messages
 from cel_evaluator import judged
 from hypothesis import given
 from hypothesis import strategies as st
@@ -66,4 +66,4 @@ def test_python_and_cel_agree_about_jobs_that_lose_checkpoints(job: dict[str, An
     by_forms = judged(STOPS, job)
 
     assert by_forms is not None
-    assert by_forms[CHECKPOINT] == told_by_rules(job, [])[CHECKPOINT]
+    assert by_forms[CHECKPOINT] == rule_messages(job, [])[CHECKPOINT]

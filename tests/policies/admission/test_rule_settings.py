@@ -6,7 +6,7 @@ from datetime import date
 from typing import Any
 
 import pytest
-from admission_parity import agree, namespace_object, told_by_rules, written
+from admission_parity import agree, namespace_object, rule_messages, written
 from cel_evaluator import judged
 from manifests import idle_job
 from program_declarations import plan_of
@@ -92,7 +92,7 @@ def test_every_fixture_gets_the_same_answer_from_lint_and_cluster_with_other_par
     as_shipped, changed = admission_policies({}), admission_policies({}, configured)
     for each in written():
         namespace = [read_source(from_manifest(namespace_object(each.manifest, {})))]
-        by_rules, by_forms = told_by_rules(each.manifest, namespace, configured), problems_by(changed, each.manifest)
+        by_rules, by_forms = rule_messages(each.manifest, namespace, configured), problems_by(changed, each.manifest)
 
         assert agree(by_rules, by_forms), (each.name, by_rules, by_forms)
         before = problems_by(as_shipped, each.manifest)
@@ -153,7 +153,7 @@ def test_suppressions_in_settings_cover_the_same_objects_as_in_lint(objects: str
     written_one = {"rule": IDLE, "object": objects or "none", "reason": "we know"}
     configured = settings({"suppressions": [written_one]})
 
-    assert bool(problems_of(idle_job(), configured)[IDLE]) == bool(told_by_rules(idle_job(), [], configured)[IDLE])
+    assert bool(problems_of(idle_job(), configured)[IDLE]) == bool(rule_messages(idle_job(), [], configured)[IDLE])
 
 
 @pytest.mark.parametrize("until,counts", [("2026-11-22", True), ("2026-11-21", False), ("2999-12-31", True)])
@@ -164,4 +164,4 @@ def test_a_suppression_in_settings_ends_with_its_last_day(until: str, counts: bo
 
     assert bool(problems_of(made, configured)[IDLE]) is not counts
     on_that_day = Settings(suppressions=configured.suppressions, today=date(2026, 11, 22))
-    assert bool(told_by_rules(made, [], on_that_day)[IDLE]) is not counts
+    assert bool(rule_messages(made, [], on_that_day)[IDLE]) is not counts

@@ -157,7 +157,7 @@ def pulumi(
 
     home = lab_home(name)
     control_plane = LabControlPlane(home)
-    control_plane.require_made()
+    control_plane.require_created()
     tools = ready_tools()
     control_plane.require_running(tools)
     with engine_for(home.kubeconfig, tools) as engine:

@@ -185,7 +185,7 @@ def _local_run(stack: str, lab: str, resources: ExitStack) -> StackRun:
     home = lab_home(lab)
     control_plane = LabControlPlane(home)
     # Before the tools, which are compiled for minutes if they are not in the cache.
-    control_plane.require_made()
+    control_plane.require_created()
     tools = ready_tools()
     control_plane.require_running(tools)
     engine = resources.enter_context(engine_for(home.kubeconfig, tools))
