@@ -57,7 +57,7 @@ def test_dev_eks_goes_up_stays_unchanged_and_goes_down(world: CloudWorld) -> Non
 
 
 @pytest.mark.nightly(
-    held_by="test_the_control_plane_is_upgraded_first, test_the_outcomes_of_a_tenth_of_the_edits_match_the_reviewed_ones, "
+    tested_by="test_the_control_plane_is_upgraded_first, test_the_outcomes_of_a_tenth_of_the_edits_match_the_reviewed_ones, "
     "test_between_s3_and_lustre_only_claims_are_replaced_and_no_bucket_is_deleted, test_dev_eks_goes_up_stays_unchanged_and_goes_down"
 )
 def test_dev_eks_upgrades_kubernetes_and_moves_its_checkpoints_to_efs_and_back(world: CloudWorld) -> None:

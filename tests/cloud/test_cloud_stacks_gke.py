@@ -62,7 +62,7 @@ def assert_order_of_deletion(world: CloudWorld) -> None:
     order.assert_after("network-network", "network-subnetwork", "network-router", "cluster-cluster")
 
 
-@pytest.mark.nightly(held_by="test_each_way_into_a_gke_cluster_is_open_to_the_callers_in_the_settings")
+@pytest.mark.nightly(tested_by="test_each_way_into_a_gke_cluster_is_open_to_the_callers_in_the_settings")
 def test_shipped_prod_gke_stops_at_the_first_object_and_continues_from_inside_its_network(world: CloudWorld) -> None:
     """The cluster is private, in its own network. The cloud resources are created; then the API server does not answer a runner outside."""
     before = world.objects()

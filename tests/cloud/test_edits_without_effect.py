@@ -89,7 +89,7 @@ def edited(settings: dict[str, Any], edit: Edit, path: str = "") -> dict[str, An
     [
         "a VPC",
         *(
-            pytest.param(each, marks=pytest.mark.nightly(held_by="test_every_edit_changes_something_or_is_reported"))
+            pytest.param(each, marks=pytest.mark.nightly(tested_by="test_every_edit_changes_something_or_is_reported"))
             for each in SOMEBODYS
             if each != "a VPC"
         ),

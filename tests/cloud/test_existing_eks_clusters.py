@@ -27,7 +27,7 @@ pytestmark = [
     pytest.mark.engine,
     pytest.mark.timeout(900),
     pytest.mark.nightly(
-        held_by="test_nothing_is_created_in_the_cluster_before_its_required_parts_are_found, "
+        tested_by="test_nothing_is_created_in_the_cluster_before_its_required_parts_are_found, "
         "test_an_existing_karpenter_gets_the_pools_and_no_second_one_is_installed, "
         "test_a_cluster_without_required_features_is_refused_before_anything_is_created"
     ),

@@ -19,7 +19,7 @@ pytestmark = [
     pytest.mark.lab,
     pytest.mark.engine,
     pytest.mark.timeout(900),
-    pytest.mark.nightly(held_by="test_an_interrupted_run_is_finished_by_the_next"),
+    pytest.mark.nightly(tested_by="test_an_interrupted_run_is_finished_by_the_next"),
 ]
 
 

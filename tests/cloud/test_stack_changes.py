@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 both_clouds = pytest.mark.parametrize("cloud", sorted(ROOTS))
 
-NIGHTLY = pytest.mark.nightly(held_by="test_the_outcomes_of_a_tenth_of_the_edits_match_the_reviewed_ones")
+NIGHTLY = pytest.mark.nightly(tested_by="test_the_outcomes_of_a_tenth_of_the_edits_match_the_reviewed_ones")
 PARTS = 4
 """Number of parts, so that several processes share the edits."""
 

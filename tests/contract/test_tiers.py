@@ -19,11 +19,11 @@ TESTS = CHECKOUT / "tests"
 
 @dataclass
 class Module:
-    """The test functions of one module: all, those that run nightly alone, and the names that its nightly marks give as `held_by`."""
+    """The test functions of one module: all, those that run nightly alone, and the names that its nightly marks give as `tested_by`."""
 
     tests: list[str] = field(default_factory=list[str])
     nightly: set[str] = field(default_factory=set[str])
-    held_by: list[str] = field(default_factory=list[str])
+    tested_by: list[str] = field(default_factory=list[str])
     unexplained: int = 0
 
 
@@ -46,8 +46,8 @@ def read_module(source: str) -> Module:
             module.nightly.add(function.name)
     for call in filter(_is_nightly_call, ast.walk(tree)):
         assert isinstance(call, ast.Call)
-        reasons = [word.value.value for word in call.keywords if word.arg == "held_by" and isinstance(word.value, ast.Constant)]
-        module.held_by += [name.strip() for reason in reasons for name in str(reason).split(",")]
+        reasons = [word.value.value for word in call.keywords if word.arg == "tested_by" and isinstance(word.value, ast.Constant)]
+        module.tested_by += [name.strip() for reason in reasons for name in str(reason).split(",")]
         module.unexplained += not reasons
     return module
 
@@ -68,7 +68,7 @@ def test_every_nightly_test_names_a_test_of_every_change_that_holds_its_behaviou
     modules = {path.name: read_module(path.read_text(encoding="utf-8")) for path in TESTS.rglob("test_*.py")}
     in_every_change = {name for module in modules.values() for name in module.tests if name not in module.nightly}
 
-    missing = {name: sorted({*module.held_by} - in_every_change) for name, module in modules.items()}
+    missing = {name: sorted({*module.tested_by} - in_every_change) for name, module in modules.items()}
     assert {name: unknown for name, unknown in missing.items() if unknown} == {}
     assert {name: module.unexplained for name, module in modules.items() if module.unexplained} == {}
 

@@ -73,7 +73,7 @@ def test_actions_are_pinned_by_commit_and_scripts_contain_no_expression(name: st
 
 
 @pytest.mark.engine
-@pytest.mark.nightly(held_by="test_files_for_github_match_its_schemas")
+@pytest.mark.nightly(tested_by="test_files_for_github_match_its_schemas")
 def test_actionlint_accepts_the_workflows_the_action_and_a_new_projects_workflow(tmp_path: Path) -> None:
     workflows = tmp_path / ".github" / "workflows"
     shutil.copytree(CHECKOUT / ".github" / "workflows", workflows)

@@ -134,7 +134,7 @@ def test_the_life_of_a_lab_from_the_command_line() -> None:
 
 @pytest.mark.lab
 @pytest.mark.parametrize(
-    "signal_name", ["SIGINT", pytest.param("SIGTERM", marks=pytest.mark.nightly(held_by="test_an_interrupted_start_leaves_no_process"))]
+    "signal_name", ["SIGINT", pytest.param("SIGTERM", marks=pytest.mark.nightly(tested_by="test_an_interrupted_start_leaves_no_process"))]
 )
 def test_an_interrupted_start_leaves_no_process(signal_name: str) -> None:
     name = f"cut-{os.getpid()}"

@@ -236,7 +236,7 @@ def test_auto_mode_may_tag_only_nodes_of_its_own_cluster() -> None:
     ]
 
 
-@pytest.mark.nightly(held_by="test_auto_mode_may_tag_only_nodes_of_its_own_cluster")
+@pytest.mark.nightly(tested_by="test_auto_mode_may_tag_only_nodes_of_its_own_cluster")
 def test_principalmapper_lets_auto_mode_tag_only_nodes_of_its_own_cluster() -> None:
     own = own_policy()
     # principalmapper puts variables into resources, not into conditions.

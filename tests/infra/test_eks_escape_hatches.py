@@ -34,7 +34,7 @@ def asked() -> Declarations:
 @pytest.mark.parametrize(
     "settings",
     [
-        pytest.param(organisation_settings, marks=pytest.mark.nightly(held_by="test_the_provider_and_awss_models_accept_all_inputs")),
+        pytest.param(organisation_settings, marks=pytest.mark.nightly(tested_by="test_the_provider_and_awss_models_accept_all_inputs")),
         everything_settings,
     ],
 )

@@ -28,7 +28,7 @@ NODES = 3
 KINDS = {"nvidia": ("nvidia.com/gpu", "gpu", True), "aws": ("aws.amazon.com/neuron", "accelerator", False)}
 MACHINES = sorted(name for name, machine in machines_of(Vendor.AWS).items() if machine.gpu and machine.zones)
 NIGHTLY = pytest.mark.nightly(
-    held_by="test_any_machine_has_a_pool_at_any_capacity_type, test_reserved_pools_draw_on_their_own_reservations_and_no_other_pool_does"
+    tested_by="test_any_machine_has_a_pool_at_any_capacity_type, test_reserved_pools_draw_on_their_own_reservations_and_no_other_pool_does"
 )
 COMMON: Ec2NodeClassArgs = {"node_class": "", "ami": "al2023@v20260903", "cluster": "test", "node_role": "nodes", "tags": {"owner": "ann"}}
 

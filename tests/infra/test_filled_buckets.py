@@ -74,7 +74,10 @@ class Filled(RecordingProvider):
 @pytest.mark.engine
 @pytest.mark.parametrize(
     "cloud,answer",
-    [("aws", AWS), pytest.param("gcp", GOOGLE, marks=pytest.mark.nightly(held_by="test_a_filled_bucket_is_reported_with_how_to_empty_it"))],
+    [
+        ("aws", AWS),
+        pytest.param("gcp", GOOGLE, marks=pytest.mark.nightly(tested_by="test_a_filled_bucket_is_reported_with_how_to_empty_it")),
+    ],
 )
 def test_a_destroy_that_fails_at_a_filled_bucket_names_it(cloud: str, answer: str, tools: Tools, tmp_path: Path) -> None:
     def program() -> None:

@@ -156,7 +156,7 @@ def test_ids_have_the_forms_that_the_providers_document() -> None:
 
 @pytest.mark.engine
 @pytest.mark.nightly(
-    held_by="test_adopted_resources_are_declared_by_the_proposals_program, test_ids_have_the_forms_that_the_providers_document"
+    tested_by="test_adopted_resources_are_declared_by_the_proposals_program, test_ids_have_the_forms_that_the_providers_document"
 )
 def test_the_real_pulumi_imports_the_file_with_the_programs_urns(tmp_path: Path, tools: Tools) -> None:
     """Test `pulumi import --file` of the official engine. The state that it writes has the URNs that the program uses."""

@@ -15,7 +15,7 @@ from flexspot.capacity.adopting.terraform_state import read_state
 from flexspot.capacity.plan.build import build_plan
 from flexspot.capacity.settings.stack_file import parse_settings
 
-NIGHTLY = pytest.mark.nightly(held_by="test_adopted_resources_are_declared_by_the_proposals_program")
+NIGHTLY = pytest.mark.nightly(tested_by="test_adopted_resources_are_declared_by_the_proposals_program")
 CLOUD_STACKS = ("dev-gke", "prod-gke", "dev-eks", "prod-eks")
 
 

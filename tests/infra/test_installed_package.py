@@ -81,7 +81,7 @@ def test_the_same_sources_build_the_same_wheel(installed: Installed, tmp_path: P
 
 
 @pytest.mark.nightly(
-    held_by="test_commands_work_on_the_project_of_the_current_folder, test_the_wheel_contains_the_namespace_package_of_the_checkout"
+    tested_by="test_commands_work_on_the_project_of_the_current_folder, test_the_wheel_contains_the_namespace_package_of_the_checkout"
 )
 def test_every_module_of_the_wheel_can_be_imported_next_to_packages_of_the_same_names(installed: Installed, project: Path) -> None:
     program = f"""
@@ -148,7 +148,7 @@ def test_a_project_is_created_in_an_empty_folder_and_the_commands_of_its_readme_
 
 
 @pytest.mark.lab
-@pytest.mark.nightly(held_by="test_a_project_is_created_in_an_empty_folder_and_the_commands_of_its_readme_work")
+@pytest.mark.nightly(tested_by="test_a_project_is_created_in_an_empty_folder_and_the_commands_of_its_readme_work")
 def test_a_new_project_goes_up_on_its_lab_and_plain_pulumi_changes_nothing(installed: Installed, tmp_path: Path) -> None:
     """The program runs in the user's process, next to a user's package with the name of one of ours. Policies run from their folder."""
     assert installed.flexspot("init", "--cloud", "local", "--owner", "ml", "--team", "research", folder=tmp_path).returncode == 0

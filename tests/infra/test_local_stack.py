@@ -150,7 +150,7 @@ def assert_departments(on_lab: Cluster) -> None:
     assert owned["research"]["parentName"] == "ai-platform"
 
 
-@pytest.mark.nightly(held_by="test_calls_wait_for_a_restart_of_the_api_server, test_a_creation_with_a_lost_answer_is_repeated")
+@pytest.mark.nightly(tested_by="test_calls_wait_for_a_restart_of_the_api_server, test_a_creation_with_a_lost_answer_is_repeated")
 def test_a_restart_of_the_api_server_does_not_break_an_update(run: StackRun, lab: LabControlPlane, tools: Tools, on_lab: Cluster) -> None:
     struck = threading.Event()
     started: list[str] = []

@@ -43,7 +43,7 @@ def cut_off(checkout: OwnCheckout, command: str, signal_name: str, seen: str) ->
     "signal_name",
     [
         "SIGKILL",
-        pytest.param("SIGTERM", marks=pytest.mark.nightly(held_by="test_an_interrupted_run_is_finished_by_the_next")),
+        pytest.param("SIGTERM", marks=pytest.mark.nightly(tested_by="test_an_interrupted_run_is_finished_by_the_next")),
     ],
 )
 def test_an_interrupted_run_is_finished_by_the_next(signal_name: str, checkout_with_lab: OwnCheckout) -> None:
@@ -122,7 +122,7 @@ def test_the_local_stack_goes_up_reverts_manual_changes_and_goes_down(checkout_w
 
 
 @pytest.mark.nightly(
-    held_by="test_lost_resources_are_added_once_and_can_be_removed, test_an_object_with_the_labels_and_manager_of_the_stack_is_its_own"
+    tested_by="test_lost_resources_are_added_once_and_can_be_removed, test_an_object_with_the_labels_and_manager_of_the_stack_is_its_own"
 )
 def test_lost_resources_are_found_again_and_foreign_ones_left_alone(checkout_with_lab: OwnCheckout) -> None:
     checkout = checkout_with_lab

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 pytestmark = [
     pytest.mark.lab,
     pytest.mark.engine,
-    pytest.mark.nightly(held_by="test_up_deploys_everything_then_changes_nothing_and_destroy_leaves_nothing"),
+    pytest.mark.nightly(tested_by="test_up_deploys_everything_then_changes_nothing_and_destroy_leaves_nothing"),
 ]
 
 TEAMS = int(os.environ.get("FLEXSPOT_TEAMS", "20"))

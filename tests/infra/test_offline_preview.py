@@ -72,7 +72,7 @@ def files_of(folder: Path) -> set[str]:
     return {str(path) for path in found if "__pycache__" not in path.parts and path.parts[0] != ".tools"}
 
 
-OTHERS = pytest.mark.nightly(held_by="test_a_shipped_stack_passes_the_policies_without_a_cloud_account_and_keeps_no_state")
+OTHERS = pytest.mark.nightly(tested_by="test_a_shipped_stack_passes_the_policies_without_a_cloud_account_and_keeps_no_state")
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ def test_a_violated_rule_or_budget_is_refused_and_the_plan_is_still_written(chec
     assert {each["policy"] for each in found["policies"]} >= {"budget-exceeded", "missing-owner-labels"}
 
 
-OTHER_CLUSTERS = pytest.mark.nightly(held_by="test_an_existing_cluster_is_previewed_by_its_name_alone")
+OTHER_CLUSTERS = pytest.mark.nightly(tested_by="test_an_existing_cluster_is_previewed_by_its_name_alone")
 
 
 @pytest.mark.parametrize(

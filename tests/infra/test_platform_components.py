@@ -43,7 +43,7 @@ def in_a_component(
     return under_mocks("test", program, LaterPreview()), offered
 
 
-BREADTH = pytest.mark.nightly(held_by="test_a_platform_declares_what_the_program_of_its_stack_does")
+BREADTH = pytest.mark.nightly(tested_by="test_a_platform_declares_what_the_program_of_its_stack_does")
 
 
 @pytest.mark.slow

@@ -28,7 +28,7 @@ EXAMPLES = {Platform.EKS: 6, Platform.GKE: 4}
 MANY = {Platform.EKS: 25, Platform.GKE: 12}
 """Number of settings in each of the parts that run in parallel every night."""
 
-AT_NIGHT = pytest.mark.nightly(held_by="test_accepted_settings_are_declared_and_accepted_by_components_and_providers")
+AT_NIGHT = pytest.mark.nightly(tested_by="test_accepted_settings_are_declared_and_accepted_by_components_and_providers")
 
 
 @pytest.mark.slow

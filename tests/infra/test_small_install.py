@@ -155,7 +155,7 @@ def test_the_wheel_resolves_with_a_newer_sdk_of_the_same_major_version(
     assert re.search(rf"^{library}=={newer}$", resolved, re.MULTILINE)
 
 
-@pytest.mark.nightly(held_by="test_the_wheel_resolves_with_a_newer_sdk_of_the_same_major_version")
+@pytest.mark.nightly(tested_by="test_the_wheel_resolves_with_a_newer_sdk_of_the_same_major_version")
 def test_a_preview_runs_with_a_newer_release_of_pulumis_sdk(eks_alone: Installed, project: Path, tmp_path: Path) -> None:
     """3.272.0 was the newest on 2026-11-29; the lock file has 3.259.0."""
     newer = Installed(tmp_path / "environment", eks_alone.wheel)

@@ -105,7 +105,7 @@ def test_an_offline_preview_needs_no_lab_and_keeps_no_state(checkout: OwnCheckou
 
 @pytest.mark.lab
 @pytest.mark.engine
-@pytest.mark.nightly(held_by="test_the_holder_of_a_lock_is_another_run_and_a_stale_lock_is_removed")
+@pytest.mark.nightly(tested_by="test_the_holder_of_a_lock_is_another_run_and_a_stale_lock_is_removed")
 def test_a_second_up_at_the_same_time_names_the_first_and_changes_nothing(checkout_with_lab: OwnCheckout) -> None:
     checkout = checkout_with_lab
     with subprocess.Popen(

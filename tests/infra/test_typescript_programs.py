@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from flexspot.lab.tools.build import Tools
 
-pytestmark = [pytest.mark.engine, pytest.mark.nightly(held_by="test_the_plugin_answers_with_the_schema_of_the_components")]
+pytestmark = [pytest.mark.engine, pytest.mark.nightly(tested_by="test_the_plugin_answers_with_the_schema_of_the_components")]
 
 PINS = CHECKOUT / "tests" / "infra" / "typescript"
 IMPORTS = """\

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from flexspot.lab.tools.build import Tools
 
-pytestmark = [pytest.mark.engine, pytest.mark.nightly(held_by="test_it_is_the_same_from_the_wire_as_from_python")]
+pytestmark = [pytest.mark.engine, pytest.mark.nightly(tested_by="test_it_is_the_same_from_the_wire_as_from_python")]
 
 
 def written(component: str) -> tuple[str, dict[str, Any]]:

@@ -88,7 +88,7 @@ def test_right_jobs_run_are_preempted_and_run_again_and_no_update_of_kueue_is_re
 
 
 @pytest.mark.nightly(
-    held_by="test_kueue_starts_stops_and_places_a_job_without_being_judged, "
+    tested_by="test_kueue_starts_stops_and_places_a_job_without_being_judged, "
     "test_right_jobs_run_are_preempted_and_run_again_and_no_update_of_kueue_is_refused"
 )
 def test_work_from_before_the_policies_continues(cluster: Cluster, register: Register) -> None:

@@ -93,7 +93,7 @@ def by_cluster(server: DryRunCluster, each: KubeObject) -> dict[str, str]:
 
 @pytest.mark.lab
 @pytest.mark.nightly(
-    held_by="test_lint_and_the_policy_pack_agree_on_the_same_file, "
+    tested_by="test_lint_and_the_policy_pack_agree_on_the_same_file, "
     "test_a_rule_refuses_or_warns_by_its_level_and_a_disabled_rule_is_absent, "
     "test_suppressions_in_settings_cover_the_same_objects_as_in_lint"
 )

@@ -15,7 +15,7 @@ from flexspot.lab.tools.build import Tools, ensure_tools, family_named
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = [pytest.mark.lab, pytest.mark.nightly(held_by="test_gpus_are_summed_over_containers_and_never_over_exporters")]
+pytestmark = [pytest.mark.lab, pytest.mark.nightly(tested_by="test_gpus_are_summed_over_containers_and_never_over_exporters")]
 
 POD = 'uid="u",namespace="ml",pod="train",node="n1"'
 ASIDE = (

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 pytestmark = [
     pytest.mark.lab,
     pytest.mark.nightly(
-        held_by="test_objects_are_linted_except_managed_and_system_ones, "
+        tested_by="test_objects_are_linted_except_managed_and_system_ones, "
         "test_idle_nodes_are_reported_with_their_cost_and_the_pods_that_keep_them, "
         "test_text_names_forbidden_lists_and_the_first_step"
     ),

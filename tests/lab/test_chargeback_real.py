@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 pytestmark = [
     pytest.mark.lab,
     pytest.mark.nightly(
-        held_by="test_sums_do_not_depend_on_how_the_month_is_sliced, "
+        tested_by="test_sums_do_not_depend_on_how_the_month_is_sliced, "
         "test_gpus_are_summed_over_containers_and_never_over_exporters, "
         "test_it_exports_the_labels_and_the_series_that_the_report_reads"
     ),

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 pytestmark = [
     pytest.mark.lab,
     pytest.mark.nightly(
-        held_by="test_no_stack_declares_what_others_create, test_up_deploys_everything_then_changes_nothing_and_destroy_leaves_nothing"
+        tested_by="test_no_stack_declares_what_others_create, test_up_deploys_everything_then_changes_nothing_and_destroy_leaves_nothing"
     ),
 ]
 

@@ -98,7 +98,7 @@ def test_a_folder_of_another_version_is_named_with_both_versions(own: LabControl
 
 
 @pytest.mark.nightly(
-    held_by="test_a_second_start_finds_everything_healthy_and_starts_nothing, test_the_life_of_a_lab_from_the_command_line, "
+    tested_by="test_a_second_start_finds_everything_healthy_and_starts_nothing, test_the_life_of_a_lab_from_the_command_line, "
     "test_a_folder_of_another_version_is_named_with_both_versions, test_an_api_port_that_is_in_use_is_refused_with_its_owner"
 )
 def test_two_starts_at_once_create_one_lab_that_stops_completely_and_restarts_with_its_objects(

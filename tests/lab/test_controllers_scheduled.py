@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 pytestmark = [
     pytest.mark.lab,
-    pytest.mark.nightly(held_by="test_the_default_nodes_have_room_even_if_one_is_lost, test_controllers_have_the_sizes_of_the_plan"),
+    pytest.mark.nightly(tested_by="test_the_default_nodes_have_room_even_if_one_is_lost, test_controllers_have_the_sizes_of_the_plan"),
 ]
 
 STACKS = Path(__file__).resolve().parents[2] / "stacks"

@@ -89,7 +89,7 @@ def flavors_of(workload: KubeObject) -> dict[str, dict[str, str]]:
     return {each["name"]: each["flavors"] for each in workload["status"]["admission"]["podSetAssignments"]}
 
 
-@pytest.mark.nightly(held_by="test_launchers_beyond_their_teams_share_of_cpu_run_next_to_their_workers")
+@pytest.mark.nightly(tested_by="test_launchers_beyond_their_teams_share_of_cpu_run_next_to_their_workers")
 def test_a_launcher_of_gpu_workers_gets_a_node_without_gpus(platform: QueuePlatform, cluster: Cluster) -> None:
     """A JobSet is one Workload of several pod sets. The lab has no JobSet, so the Workload is written by hand, only for Kueue."""
     worker = platform.job("alpha", "worker")["spec"]["template"]["spec"]

@@ -155,7 +155,7 @@ def test_a_queued_job_waits_for_its_request_and_starts_all_pods_together(cluster
 
 
 @pytest.mark.nightly(
-    held_by="test_a_queued_job_waits_for_its_request_and_starts_all_pods_together, "
+    tested_by="test_a_queued_job_waits_for_its_request_and_starts_all_pods_together, "
     "test_requests_are_of_gkes_queued_class_for_pods_with_gpus_whose_nodes_are_their_own"
 )
 @pytest.mark.parametrize("outcome,said", [("refused", "does not have enough resources"), ("booking-expired", "no pod used it")])
@@ -176,7 +176,7 @@ def test_a_failed_request_is_repeated_and_the_job_runs(outcome: str, said: str, 
 
 
 @pytest.mark.nightly(
-    held_by="test_a_queued_job_waits_for_its_request_and_starts_all_pods_together, test_deactivated_workloads_are_not_deleted"
+    tested_by="test_a_queued_job_waits_for_its_request_and_starts_all_pods_together, test_deactivated_workloads_are_not_deleted"
 )
 def test_capacity_that_is_revoked_under_a_running_job_suspends_it_with_the_reason(cluster: Cluster, register: Register) -> None:
     with queued_platform(cluster, register) as platform:

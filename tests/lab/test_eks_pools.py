@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 pytestmark = [
     pytest.mark.lab,
     pytest.mark.nightly(
-        held_by="test_a_node_that_karpenter_gives_up_is_replaced_with_its_pod, "
+        tested_by="test_a_node_that_karpenter_gives_up_is_replaced_with_its_pod, "
         "test_a_ready_node_loses_the_taints_of_storage_drivers_and_keeps_the_others, "
         "test_a_pool_has_its_ceiling_its_taints_and_labels_that_are_known_before_boot"
     ),

@@ -20,7 +20,7 @@ pytestmark = [
     pytest.mark.lab,
     pytest.mark.waits,
     pytest.mark.nightly(
-        held_by="test_fair_sharing_uses_weights, test_a_tree_of_cohorts_is_declared_with_weights_and_a_root_that_owns_nothing_is_not"
+        tested_by="test_fair_sharing_uses_weights, test_a_tree_of_cohorts_is_declared_with_weights_and_a_root_that_owns_nothing_is_not"
     ),
 ]
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 pytestmark = [
     pytest.mark.lab,
     pytest.mark.nightly(
-        held_by="test_a_gang_asks_for_the_interfaces_of_its_nodes_where_all_its_pools_have_them, "
+        tested_by="test_a_gang_asks_for_the_interfaces_of_its_nodes_where_all_its_pools_have_them, "
         "test_a_pod_has_the_share_of_the_interfaces_that_its_gpus_are_of_the_node, "
         "test_resources_that_come_with_a_node_do_not_keep_a_job_queued"
     ),

@@ -46,7 +46,7 @@ def finish(cluster: Cluster, team: str, count: int) -> None:
 
 
 # The other parts start in the same way; a restart of the API server is also in test_kubernetes_provider.py.
-_BREADTH = pytest.mark.nightly(held_by="test_a_killed_part_is_named_by_status_repaired_by_start_and_no_job_is_lost")
+_BREADTH = pytest.mark.nightly(tested_by="test_a_killed_part_is_named_by_status_repaired_by_start_and_no_job_is_lost")
 
 
 @pytest.mark.parametrize("part", [each if each == "kueue" else pytest.param(each, marks=_BREADTH) for each in PARTS])

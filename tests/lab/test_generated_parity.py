@@ -79,7 +79,7 @@ def test_affinity_expressions_have_the_same_meaning_for_policies_and_lint(operat
     compare("prod-gke", evaluated("prod-gke", jobs, labels), {team: labels}, refusing=False)
 
 
-WIDE = pytest.mark.nightly(held_by="test_a_generated_object_gets_the_same_verdict_from_server_and_lint")
+WIDE = pytest.mark.nightly(tested_by="test_a_generated_object_gets_the_same_verdict_from_server_and_lint")
 
 
 @pytest.mark.lab

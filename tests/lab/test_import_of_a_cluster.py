@@ -14,7 +14,7 @@ pytestmark = [
     pytest.mark.lab,
     pytest.mark.engine,
     pytest.mark.nightly(
-        held_by="test_a_cluster_is_read_in_addition_to_a_state_and_has_the_teams, "
+        tested_by="test_a_cluster_is_read_in_addition_to_a_state_and_has_the_teams, "
         "test_imported_teams_and_cohorts_are_those_of_the_stack_file, "
         "test_ids_have_the_forms_that_the_providers_document"
     ),

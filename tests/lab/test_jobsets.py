@@ -30,7 +30,7 @@ pytestmark = [
     pytest.mark.lab,
     pytest.mark.xdist_group("jobsets"),
     pytest.mark.nightly(
-        held_by="test_a_job_set_is_accepted, "
+        tested_by="test_a_job_set_is_accepted, "
         "test_a_jobset_starts_all_pods_anew_after_a_failure_but_not_after_its_deadline, "
         "test_with_ray_the_end_of_the_first_pod_is_that_of_the_job"
     ),

@@ -31,7 +31,7 @@ PLACED: dict[str, Any] = {
 }
 """Features that no shipped stack has: a topology, and amounts with a shorter spelling."""
 
-WIDE = pytest.mark.nightly(held_by="test_every_object_is_accepted_unchanged_and_becomes_active")
+WIDE = pytest.mark.nightly(tested_by="test_every_object_is_accepted_unchanged_and_becomes_active")
 
 
 def written_part(written: object, kept: Any) -> Any:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 pytestmark = [
     pytest.mark.lab,
     pytest.mark.nightly(
-        held_by="test_an_own_rule_judges_objects_of_its_kinds_that_meet_its_condition, "
+        tested_by="test_an_own_rule_judges_objects_of_its_kinds_that_meet_its_condition, "
         "test_an_object_on_which_the_check_cannot_be_evaluated_fails, test_quantities_are_compared_as_quantities, "
         "test_an_error_in_a_rule_is_reported_with_its_place"
     ),

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 pytestmark = [
     pytest.mark.lab,
     pytest.mark.nightly(
-        held_by="test_no_submission_of_a_member_keeps_another_team_from_its_share, "
+        tested_by="test_no_submission_of_a_member_keeps_another_team_from_its_share, "
         "test_a_pod_with_privileges_is_refused_with_the_rule_that_it_breaks"
     ),
 ]

@@ -87,7 +87,7 @@ def test_a_job_may_not_use_the_queue_of_another_team_from_its_own_namespace(clus
         assert cluster.get(LOCAL_QUEUE, "default", platform.own("beta")) is not None, "beta has a queue, which has no quota"
 
 
-HELD = pytest.mark.nightly(held_by="test_a_stopped_queue_admits_nothing_and_a_drained_one_lets_nothing_run")
+HELD = pytest.mark.nightly(tested_by="test_a_stopped_queue_admits_nothing_and_a_drained_one_lets_nothing_run")
 
 
 @pytest.mark.parametrize("stop,left", [("drain", set[str]()), pytest.param("hold", {"running"}, marks=HELD)])

@@ -107,7 +107,7 @@ def test_admitted_work_waits_for_its_node_and_takes_none_from_anothers_share(clu
         assert {pod["metadata"]["uid"] for pod in platform.wait_for_running("beta", "notebook-0", "notebook-1")} == before
 
 
-@pytest.mark.nightly(held_by="test_admitted_work_waits_for_its_node_and_takes_none_from_anothers_share")
+@pytest.mark.nightly(tested_by="test_admitted_work_waits_for_its_node_and_takes_none_from_anothers_share")
 def test_with_the_courses_policy_the_scheduler_takes_a_node_from_anothers_share(cluster: Cluster, register: Register) -> None:
     """This is why pods of queued classes never preempt: Kueue does not notice it."""
     with two_of_four_nodes(cluster, register, "PreemptLowerPriority") as platform:

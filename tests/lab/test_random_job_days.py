@@ -30,7 +30,7 @@ pytestmark = [
     pytest.mark.lab,
     pytest.mark.waits,
     pytest.mark.nightly(
-        held_by="test_no_submission_of_a_member_keeps_another_team_from_its_share, "
+        tested_by="test_no_submission_of_a_member_keeps_another_team_from_its_share, "
         "test_an_idle_share_is_borrowed_and_reclaimed_by_its_owner_and_the_borrower_resumes, "
         "test_within_a_queue_higher_priority_preempts_lower_and_equal_waits"
     ),

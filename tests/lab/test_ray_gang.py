@@ -54,7 +54,7 @@ def test_the_end_of_the_program_ends_the_job_even_if_a_pod_is_lost_at_that_momen
 
 
 @pytest.mark.nightly(
-    held_by="test_the_end_of_the_program_ends_the_job_even_if_a_pod_is_lost_at_that_moment, "
+    tested_by="test_the_end_of_the_program_ends_the_job_even_if_a_pod_is_lost_at_that_moment, "
     "test_real_failures_are_counted_and_end_the_job_when_its_retries_are_used_up"
 )
 def test_a_program_that_fails_counts_once(platform: QueuePlatform) -> None:

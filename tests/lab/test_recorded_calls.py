@@ -70,7 +70,9 @@ OFTEN = frozenset({"02-fresh-up", "13-upsert-local"})
 @pytest.mark.parametrize(
     "scenario",
     [
-        pytest.param(each, marks=pytest.mark.nightly(held_by="test_every_recorded_call_is_answered_as_recorded")) if each in OFTEN else each
+        pytest.param(each, marks=pytest.mark.nightly(tested_by="test_every_recorded_call_is_answered_as_recorded"))
+        if each in OFTEN
+        else each
         for each in SCENARIOS
     ],
 )

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 pytestmark = [
     pytest.mark.lab,
     pytest.mark.nightly(
-        held_by="test_every_expression_is_promql_and_short_enough_to_be_judged, "
+        tested_by="test_every_expression_is_promql_and_short_enough_to_be_judged, "
         "test_a_partition_counts_as_much_as_in_the_report, "
         "test_the_capacity_type_is_written_last_by_the_mark_that_counts_first"
     ),

@@ -124,7 +124,7 @@ def test_after_a_failed_wait_a_job_goes_on_to_the_next_flavor_and_later_ones_at_
     platform.wait_for_running("alpha", "stocked-out", "next")
 
 
-@pytest.mark.nightly(held_by="test_what_is_lent_and_runs_can_be_taken_back_in_an_open_flavor_alone")
+@pytest.mark.nightly(tested_by="test_what_is_lent_and_runs_can_be_taken_back_in_an_open_flavor_alone")
 def test_a_flavor_with_borrowed_gpus_at_work_stays_open_so_that_their_owner_gets_them_back(
     platform: QueuePlatform, environment: dict[str, str]
 ) -> None:

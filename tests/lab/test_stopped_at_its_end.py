@@ -86,7 +86,7 @@ def wait_for_preemption(platform: QueuePlatform) -> None:
     platform.wait_for_workload("alpha", "borrower", lambda each: condition(each, "Preempted"), "preempted")
 
 
-@pytest.mark.nightly(held_by="test_with_the_guarantee_it_ends_first_and_frees_its_gpus")
+@pytest.mark.nightly(tested_by="test_with_the_guarantee_it_ends_first_and_frees_its_gpus")
 def test_without_the_guarantee_kueue_suspends_the_job_forever_with_its_quota(platform: QueuePlatform) -> None:
     """When this fails, Kueue or Kubernetes has fixed it: flexspot-guarantee-ending is no longer needed."""
     with ending_job(platform):
@@ -114,7 +114,7 @@ def test_with_the_guarantee_it_ends_first_and_frees_its_gpus(platform: QueuePlat
             platform.wait_for_workload(team, job, lambda each: condition(each, "Admitted"), "admitted")
 
 
-@pytest.mark.nightly(held_by="test_a_job_keeps_its_start_time_until_kubernetes_has_counted_its_ended_pods")
+@pytest.mark.nightly(tested_by="test_a_job_keeps_its_start_time_until_kubernetes_has_counted_its_ended_pods")
 def test_with_the_guarantee_a_job_ends_that_is_stopped_before_its_ended_pod_is_counted(cluster: Cluster, register: Register) -> None:
     """Without it about one of four keeps its GPUs forever, with SuccessCriteriaMet and without the start time that Complete needs."""
     with (

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 pytestmark = [
     pytest.mark.lab,
     pytest.mark.waits,
-    pytest.mark.nightly(held_by="test_each_pod_of_a_batch_is_a_job_that_waits_runs_and_resumes_for_itself"),
+    pytest.mark.nightly(tested_by="test_each_pod_of_a_batch_is_a_job_that_waits_runs_and_resumes_for_itself"),
 ]
 
 PODS, ON_A_NODE = 6, 4

@@ -39,7 +39,7 @@ pytestmark = [
     pytest.mark.lab,
     pytest.mark.waits,
     pytest.mark.nightly(
-        held_by="test_a_queued_job_waits_for_its_request_and_starts_all_pods_together, "
+        tested_by="test_a_queued_job_waits_for_its_request_and_starts_all_pods_together, "
         "test_preemption_suspends_a_job_and_sets_its_clock_back_without_counting_anything, "
         "test_jobs_on_queued_capacity_have_their_run_time_and_keep_their_nodes"
     ),

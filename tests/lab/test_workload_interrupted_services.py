@@ -35,7 +35,7 @@ pytestmark = [
     pytest.mark.lab,
     pytest.mark.waits,
     pytest.mark.nightly(
-        held_by="test_a_server_is_a_service_replicas_and_a_budget_that_lets_one_go, "
+        tested_by="test_a_server_is_a_service_replicas_and_a_budget_that_lets_one_go, "
         "test_replicas_spread_over_zones_and_nodes_but_never_wait_for_one, "
         "test_each_worker_of_a_queued_class_is_a_job_that_ends_when_there_is_no_more_work, "
         "test_a_queued_notebook_is_a_suspended_pattern_of_jobs, "

@@ -32,7 +32,7 @@ def platform(cluster: Cluster, register: Register) -> Iterator[QueuePlatform]:
 LOST = pytest.param(
     True,
     id="lost nodes",
-    marks=pytest.mark.nightly(held_by="test_an_eviction_a_lost_node_and_the_end_of_another_pod_cost_a_gang_none_of_its_retries"),
+    marks=pytest.mark.nightly(tested_by="test_an_eviction_a_lost_node_and_the_end_of_another_pod_cost_a_gang_none_of_its_retries"),
 )
 
 
@@ -93,7 +93,7 @@ def test_a_node_that_karpenter_gives_up_is_replaced_with_its_pod(cluster: Cluste
         platform.finish("alpha", "trainer")
 
 
-@pytest.mark.nightly(held_by="test_a_node_that_karpenter_gives_up_is_replaced_with_its_pod")
+@pytest.mark.nightly(tested_by="test_a_node_that_karpenter_gives_up_is_replaced_with_its_pod")
 def test_karpenter_moves_a_batch_off_a_node_that_it_can_do_without_and_nothing_is_counted(cluster: Cluster, register: Register) -> None:
     at_once = {"best-effort": {"disruption": {"remove": "underutilized", "idle_seconds": 0}}}
     with (
@@ -120,7 +120,7 @@ def test_karpenter_moves_a_batch_off_a_node_that_it_can_do_without_and_nothing_i
         platform.finish("alpha", "first", "second")
 
 
-@pytest.mark.nightly(held_by="test_every_launcher_exits_with_143_after_an_interruption")
+@pytest.mark.nightly(tested_by="test_every_launcher_exits_with_143_after_an_interruption")
 def test_a_program_that_exits_with_0_on_interruption_completes_its_job_unfinished(platform: QueuePlatform) -> None:
     # No field of a Job prevents it; therefore flexspot_runtime exits with 143.
     submit(platform, "checkpointed-job", "polite", exit_code=0)

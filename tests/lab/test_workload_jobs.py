@@ -107,7 +107,7 @@ def test_a_fatal_exit_code_ends_a_gang_at_once_and_in_a_batch_of_one_job_its_own
     assert (condition(batch, "Failed"), batch["status"]["active"]) == (None, 1)
 
 
-@pytest.mark.nightly(held_by="test_work_keeps_a_deadline_and_gives_its_gpus_back_when_it_is_over")
+@pytest.mark.nightly(tested_by="test_work_keeps_a_deadline_and_gives_its_gpus_back_when_it_is_over")
 def test_a_job_is_ended_by_its_deadline(platform: QueuePlatform) -> None:
     submit(platform, "checkpointed-job", "long", run_seconds=60)
     wait_for_pods(platform, "long", 1)

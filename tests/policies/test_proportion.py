@@ -74,7 +74,7 @@ def readings(times: int) -> list[Reading]:
     return [read_source(from_pulumi(*each)) for each in bench_policies.resources(times)]
 
 
-@pytest.mark.nightly(held_by="test_four_times_the_objects_take_less_than_five_times_the_calls")
+@pytest.mark.nightly(tested_by="test_four_times_the_objects_take_less_than_five_times_the_calls")
 @pytest.mark.parametrize("rule", [rule for rule in all_rules() if rule.among], ids=lambda rule: rule.name)
 def test_a_rule_that_compares_resources_takes_about_twice_the_calls_for_twice_as_many(rule: Rule) -> None:
     small, large = readings(1), readings(2)

@@ -24,7 +24,7 @@ TRAINING_SHARE = 0.8
 """Share of the kills that wait for training to begin. The others come while the ranks start and resume."""
 
 
-OFTEN = pytest.mark.nightly(held_by="test_ranks_resume_together_with_the_result_of_an_undisturbed_run")
+OFTEN = pytest.mark.nightly(tested_by="test_ranks_resume_together_with_the_result_of_an_undisturbed_run")
 
 
 def uninterrupted() -> list[int]:

@@ -145,7 +145,7 @@ def test_a_program_that_fails_is_a_failure_of_the_first_pod_alone(started: Calla
     assert pods.codes() == [3, 143]
 
 
-FIRST = pytest.mark.nightly(held_by="test_the_loss_of_one_pod_ends_the_other_with_143_after_the_program_saved")
+FIRST = pytest.mark.nightly(tested_by="test_the_loss_of_one_pod_ends_the_other_with_143_after_the_program_saved")
 
 
 @pytest.mark.parametrize(

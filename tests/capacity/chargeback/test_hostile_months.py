@@ -36,7 +36,7 @@ CENT = Decimal("0.01")
 DAY = 24 * 60
 
 pytestmark = pytest.mark.nightly(
-    held_by="test_a_small_month_agrees_with_a_calculation_by_hand, "
+    tested_by="test_a_small_month_agrees_with_a_calculation_by_hand, "
     "test_any_month_agrees_with_counting_hour_by_hour_and_every_line_is_paid, "
     "test_any_month_agrees_with_counting_minute_by_minute, "
     "test_the_policys_payer_pays_for_idle_gpus, test_consumers_not_shown_are_summed_and_idle_gpus_are_separate"

@@ -21,7 +21,7 @@ needs_records = pytest.mark.skipif(not RECORDS.is_dir(), reason=f"no records at 
 
 
 @needs_records
-@pytest.mark.nightly(held_by="test_a_strategy_meets_every_feasible_deadline, test_no_strategy_costs_less_than_knowing_the_future")
+@pytest.mark.nightly(tested_by="test_a_strategy_meets_every_feasible_deadline, test_no_strategy_costs_less_than_knowing_the_future")
 def test_the_guide_has_the_table_over_all_public_records_here() -> None:
     alone = [[each] for each in chain.from_iterable(read_traces(RECORDS))]
     found, without = ([compared(zones, notice) for zones in alone] for notice in (NOTICE_SECONDS, 0))
@@ -35,7 +35,7 @@ def test_the_guide_has_the_table_over_all_public_records_here() -> None:
 
 
 @needs_records
-@pytest.mark.nightly(held_by="test_the_model_agrees_with_simulated_interruptions")
+@pytest.mark.nightly(tested_by="test_the_model_agrees_with_simulated_interruptions")
 def test_the_record_of_sixteen_nodes_counts_as_the_guide_says() -> None:
     """The figures of the guide and of the shipped share of a gang."""
     trace = read_trace(RECORDS / "availability" / "16-node" / "aws-08-27-2023" / "us-west-2a_v100_1.json")

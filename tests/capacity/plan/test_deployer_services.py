@@ -16,7 +16,7 @@ ACTIONS = {"efs": "elasticfilesystem", "vpc": "ec2"}
 EXISTING: dict[str, Any] = {"existing": "theirs"}
 THEIR_KARPENTER: dict[str, Any] = {"existing": "theirs", "existing_karpenter": {"node_role": "nodes"}}
 
-WIDE = pytest.mark.nightly(held_by="test_the_services_are_those_of_every_declared_type")
+WIDE = pytest.mark.nightly(tested_by="test_the_services_are_those_of_every_declared_type")
 
 
 def service_of(kind: str) -> str:

@@ -47,7 +47,7 @@ def outcome(plan: Plan, kind: str, fields: dict[str, Any]) -> Any:
         return str(error)
 
 
-WIDE = pytest.mark.nightly(held_by="test_a_view_renders_and_refuses_work_like_the_whole_plan")
+WIDE = pytest.mark.nightly(tested_by="test_a_view_renders_and_refuses_work_like_the_whole_plan")
 """The other stacks have more teams and classes of the same kinds."""
 
 

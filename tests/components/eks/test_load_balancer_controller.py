@@ -187,7 +187,7 @@ GROUP = "arn:aws:ec2:eu-central-1:111122223333:security-group/sg-0a1b2c3d4e5f607
 RESOURCE, REQUEST = "aws:ResourceTag/elbv2.k8s.aws/cluster", "aws:RequestTag/elbv2.k8s.aws/cluster"
 
 
-@pytest.mark.nightly(held_by="test_narrowing_to_the_cluster_only_changes_conditions_on_its_tag")
+@pytest.mark.nightly(tested_by="test_narrowing_to_the_cluster_only_changes_conditions_on_its_tag")
 def test_principalmapper_allows_resources_of_its_own_cluster_and_no_other() -> None:
     """Upstream's policy also allows those of the other cluster."""
     requests = [

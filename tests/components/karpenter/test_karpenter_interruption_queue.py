@@ -95,7 +95,7 @@ def test_events_are_accepted_and_plain_http_is_denied() -> None:
     assert plain.get("Condition") == {"Bool": {"aws:SecureTransport": "false"}}
 
 
-@pytest.mark.nightly(held_by="test_events_are_accepted_and_plain_http_is_denied")
+@pytest.mark.nightly(tested_by="test_events_are_accepted_and_plain_http_is_denied")
 @pytest.mark.parametrize(
     "action,principal,secure,decided",
     [

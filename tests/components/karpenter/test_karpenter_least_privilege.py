@@ -36,7 +36,7 @@ OPTIONAL = {("ec2:CreateTags", "aws:TagKeys"), ("ec2:CreateTags", "aws:RequestTa
 """Keys of tags on existing instances, which may be missing: a request that sets no tag changes nothing."""
 
 
-NIGHTLY = pytest.mark.nightly(held_by="test_statements_are_those_of_karpenters_own_template_and_one_for_the_spot_role")
+NIGHTLY = pytest.mark.nightly(tested_by="test_statements_are_those_of_karpenters_own_template_and_one_for_the_spot_role")
 
 
 def test_every_action_is_needed_by_something_that_karpenter_does() -> None:

@@ -76,7 +76,7 @@ def test_invalid_arguments_are_refused_before_anything_is_registered(args: Any, 
 
 
 @pytest.mark.lab
-@pytest.mark.nightly(held_by="test_it_is_the_jobset_version_of_the_pinned_kueue")
+@pytest.mark.nightly(tested_by="test_it_is_the_jobset_version_of_the_pinned_kueue")
 def test_every_value_is_one_of_the_modules_chart(release: Callable[..., dict[str, Any]]) -> None:
     tools = ensure_tools(CHECKOUT / ".tools", Silence(), wanted=(family_named("jobset"),))
     files = {each.name: yaml.safe_load(each.read_text()) for each in tools.assets("jobset", "chart")}

@@ -129,7 +129,7 @@ def test_clients_without_an_identity_need_an_access_point_and_tls_and_only_write
     ]
 
 
-@pytest.mark.nightly(held_by="test_clients_without_an_identity_need_an_access_point_and_tls_and_only_write_checkpoints")
+@pytest.mark.nightly(tested_by="test_clients_without_an_identity_need_an_access_point_and_tls_and_only_write_checkpoints")
 @pytest.mark.parametrize(
     "writable,actions,changes,decided",
     [

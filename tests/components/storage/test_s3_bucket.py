@@ -109,7 +109,7 @@ def test_the_bucket_only_answers_over_tls_12_or_later(register: Register) -> Non
     assert {each["Principal"] for each in json.loads(policy["policy"])["Statement"]} == {"*"}
 
 
-@pytest.mark.nightly(held_by="test_the_bucket_only_answers_over_tls_12_or_later")
+@pytest.mark.nightly(tested_by="test_the_bucket_only_answers_over_tls_12_or_later")
 @pytest.mark.parametrize(
     "context,decided",
     [

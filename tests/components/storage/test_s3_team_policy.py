@@ -104,7 +104,7 @@ def test_a_team_writes_to_its_own_folder_and_reads_its_datasets(policy: str) -> 
     ]
 
 
-@pytest.mark.nightly(held_by="test_a_team_writes_to_its_own_folder_and_reads_its_datasets")
+@pytest.mark.nightly(tested_by="test_a_team_writes_to_its_own_folder_and_reads_its_datasets")
 @pytest.mark.parametrize("decided,requests", [("allowed", MAY), ("none", MAY_NOT)])
 def test_principalmapper_agrees_about_a_teams_requests(decided: str, requests: list[Request], policy: str) -> None:
     assert decided_otherwise([json.loads(policy)], decided, requests) == []

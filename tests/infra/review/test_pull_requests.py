@@ -122,7 +122,7 @@ def test_an_expensive_pool_is_refused_by_the_budget_and_its_cost_is_reported(pro
     assert {each["name"] for each in stack["resources"] if each["becomes"] == "created"} >= {"h100-node-pool"}
 
 
-@pytest.mark.nightly(held_by="test_an_expensive_pool_is_refused_by_the_budget_and_its_cost_is_reported")
+@pytest.mark.nightly(tested_by="test_an_expensive_pool_is_refused_by_the_budget_and_its_cost_is_reported")
 def test_a_removed_taint_is_a_new_verdict_and_refuses_every_stack_of_the_program(project: Project) -> None:
     branch = project.pull_request("untainted", "__main__.py", lambda text: text.replace('        "taints": taints,\n', ""))
     code, report = project.reviewed(branch)
@@ -151,7 +151,7 @@ HOSTILE = """
 """
 
 
-@pytest.mark.nightly(held_by="test_names_and_messages_stay_text_in_the_comment")
+@pytest.mark.nightly(tested_by="test_names_and_messages_stay_text_in_the_comment")
 def test_a_hostile_stack_file_runs_nothing_reads_nothing_and_marks_nothing_up(project: Project) -> None:
     def attacked(text: str) -> str:
         kept = [line for line in text.splitlines() if not line.startswith(("    owner:", "    admission:", "    budget:"))]

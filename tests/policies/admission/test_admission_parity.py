@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 
-LOCAL = pytest.mark.nightly(held_by="test_work_of_a_team_gets_the_verdicts_of_lint_with_all_objects_of_the_stack")
+LOCAL = pytest.mark.nightly(tested_by="test_work_of_a_team_gets_the_verdicts_of_lint_with_all_objects_of_the_stack")
 STACKS = (pytest.param("local", marks=LOCAL), "prod-gke", "prod-eks")
 
 
@@ -70,7 +70,7 @@ ONE_BY_ONE = (
 )
 """Rules whose fixtures together contain every kind and every field that forms read."""
 
-OFTEN = pytest.mark.nightly(held_by="test_an_object_gets_the_same_verdicts_with_and_without_each_field")
+OFTEN = pytest.mark.nightly(tested_by="test_an_object_gets_the_same_verdicts_with_and_without_each_field")
 OTHERS = [pytest.param(rule, marks=OFTEN) for rule in sorted({each.rule for each in written()} - {*ONE_BY_ONE})]
 
 

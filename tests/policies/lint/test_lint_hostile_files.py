@@ -51,7 +51,7 @@ def test_a_file_of_100_mb_is_reported_and_not_read_completely(tmp_path: Path) ->
     assert "1 large files that name no Kubernetes object" in ended.stdout
 
 
-MORE = pytest.mark.nightly(held_by="test_a_large_file_is_read_in_bounded_time_and_memory")
+MORE = pytest.mark.nightly(tested_by="test_a_large_file_is_read_in_bounded_time_and_memory")
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,7 @@ def of(folder: Path, reviewed: set[tuple[str, str, str]]) -> set[tuple[str, str,
 
 
 OTHERS = [
-    pytest.param(module, marks=pytest.mark.nightly(held_by="test_every_finding_on_the_yaml_of_a_module_is_one_that_was_reviewed"))
+    pytest.param(module, marks=pytest.mark.nightly(tested_by="test_every_finding_on_the_yaml_of_a_module_is_one_that_was_reviewed"))
     for module in MODULES
     if module != "sigs.k8s.io/kueue"
 ]
@@ -71,7 +71,7 @@ def test_every_finding_on_the_yaml_of_a_module_is_one_that_was_reviewed(module: 
     assert report.objects >= 5
 
 
-@pytest.mark.nightly(held_by="test_every_finding_on_the_yaml_of_a_module_is_one_that_was_reviewed")
+@pytest.mark.nightly(tested_by="test_every_finding_on_the_yaml_of_a_module_is_one_that_was_reviewed")
 @pytest.mark.parametrize("module", MODULES)
 def test_every_finding_on_the_markdown_of_a_module_is_one_that_was_reviewed(module: str) -> None:
     folder = module_folder(module, MODULES[module])
