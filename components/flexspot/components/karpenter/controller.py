@@ -273,8 +273,9 @@ class KarpenterControllerArgs(TypedDict):
     node_repair: NotRequired[bool]
     """If true, Karpenter forcibly replaces a node that it or the node monitoring agent has reported as broken for ten to thirty minutes.
 
-    Running work does not prevent it, and it affects at most a fifth of a NodePool's nodes. It is an alpha feature of Karpenter. Default:
-    True."""
+    Running work does not prevent it, and it affects at most a fifth of a NodePool's nodes. It is an alpha feature of Karpenter.
+
+    Default: True."""
 
 
 class KarpenterController(pulumi.ComponentResource):

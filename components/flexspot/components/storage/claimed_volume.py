@@ -162,9 +162,9 @@ class FolderVolume:
     kind: str = ""
     """Distinguishes volumes of one claim that are in different places."""
     mounts_read_only: bool = True
-    """True if the driver supports ReadOnlyMany. Without it such a volume would not be mounted.
+    """True if the driver supports ReadOnlyMany. A driver that does not refuses to mount such a volume.
 
-    It is then ReadWriteMany, and a read-only mount has the option `ro`, which no pod can remove.
+    The volume is ReadWriteMany then, and a read-only mount has the option `ro`, which no pod can remove.
     """
 
 
