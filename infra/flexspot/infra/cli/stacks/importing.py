@@ -13,7 +13,7 @@ import typer
 
 from flexspot.capacity.adopting.cluster_pools import by_kind, read_place
 from flexspot.capacity.adopting.found import Block, Found, one_line
-from flexspot.capacity.adopting.proposal import Asked, adoption, in_words, propose, stack_text
+from flexspot.capacity.adopting.proposal import ImportOptions, adoption, propose, remark_line, stack_text
 from flexspot.capacity.adopting.reading import from_objects, from_state
 from flexspot.capacity.adopting.terraform_eks import finish
 from flexspot.capacity.adopting.terraform_state import MOST_BYTES, read_state
@@ -69,7 +69,7 @@ def import_stack(
             raise bad_usage(f"{path} already exists.", "name another file, or move it.")
     _known_name(stack)
     found, source = _read(state, kubeconfig if lists else None, context, lists=lists)
-    proposal = propose(found, Asked(owner, environment, account, region, cluster))
+    proposal = propose(found, ImportOptions(owner, environment, account, region, cluster))
     adopted = adoption(found, proposal.settings, _project(), stack)
     text = stack_text(proposal, source)
     if out_file is not None:
@@ -172,7 +172,7 @@ def _report(proposal: Proposal, adopted: Adoption, out_file: Path | None, files:
     for guess in proposal.guesses:
         say(one_line(f"guess: {guess.path}: {guess.why}"))
     for remark in proposal.remarks:
-        say(f"not mapped: {in_words(remark)}")
+        say(f"not mapped: {remark_line(remark)}")
     for warning in proposal.warnings:
         say(one_line(f"warning: {warning}"))
     for each in adopted.adopted:

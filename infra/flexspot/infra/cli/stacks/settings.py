@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from flexspot.capacity.catalog.account_needs import ProjectNeed
-    from flexspot.capacity.plan.billed import MadeByItself
+    from flexspot.capacity.plan.billed import AutoProvisionedNodes
     from flexspot.capacity.plan.model import Plan
     from flexspot.capacity.plan.needs import HostNeeds, QuotaNeed, ServiceNeed
 
@@ -50,7 +50,7 @@ def check(stack: Stack, form: AsFormat = "text") -> None:
     out.print(f"stack {stack} can work: at most {ceilings}; {len(plan.warnings)} warning(s).")
 
 
-def _made_by_itself(made: MadeByItself) -> str:
+def _made_by_itself(made: AutoProvisionedNodes) -> str:
     """Return a sentence about nodes that GKE may create without a pool of the stack, at on-demand prices."""
     room = f"nodes with {made.max_vcpu:,} vCPU and {made.max_memory_gib:,} GiB in all"
     if not made.gpus:
