@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pulumi
 import pytest
-from made_projects import project
+from user_projects import project
 
 from flexspot.capacity.values.errors import ExitCode, ExplainedError
 from flexspot.infra.declaring import program

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 import yaml
-from made_projects import project
+from user_projects import project
 
 from flexspot.capacity.values.errors import ExitCode, ExplainedError
 from flexspot.infra.project import STAND_IN, project_here, without_secrets

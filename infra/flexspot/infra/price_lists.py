@@ -29,7 +29,6 @@ from flexspot.infra.loading import library
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from decimal import Decimal
 
     from flexspot.capacity.catalog.price_book import ServiceItem
 

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import jsonschema
 import pytest
-from made_reviews import POOL, pool, review_of
+from review_examples import POOL, pool, review_of
 
 from flexspot.infra.cli.stacks.review import MARKER, Review, review_json, review_markdown, review_sarif, show_review
-from flexspot.infra.review.resource_changes import Becomes
+from flexspot.infra.review.resource_changes import ResourceOperation
 from flexspot.infra.review.stack_review import StackPreview, StackReview, cost_of_untouched
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def test_control_characters_are_escaped_on_a_terminal(capsys: pytest.CaptureFixt
 
 def many() -> Iterator[StackReview]:
     for number in range(30):
-        changes = tuple(pool(f"pool-{number}-{each}-{'x' * 60}", Becomes.CHANGED, "initialNodeCount") for each in range(100))
+        changes = tuple(pool(f"pool-{number}-{each}-{'x' * 60}", ResourceOperation.CHANGED, "initialNodeCount") for each in range(100))
         yield replace(review_of("h100"), stack=f"stack-{number}", changes=changes)
 
 

@@ -95,16 +95,16 @@ def _with_gpus(cloud: Platform) -> dict[str, Machine]:
     return {name: each for name, each in _machines(cloud).items() if each.gpu is not None and len(each.gpu.counts) == 1}
 
 
-OF_THE_CLOUDS = ("--account", "--prod-account", "--region", "--zone", "--machine", "--dev-gpus", "--prod-gpus")
+CLOUD_OPTIONS = ("--account", "--prod-account", "--region", "--zone", "--machine", "--dev-gpus", "--prod-gpus")
 """Options that do not apply to the lab."""
 
-OF_EKS = ("--cidr",)
+EKS_OPTIONS = ("--cidr",)
 """Options of EKS only."""
 
 
-def refuse_options_of_others(cloud: Platform, given: Iterable[str]) -> None:
+def refuse_inapplicable_options(cloud: Platform, given: Iterable[str]) -> None:
     """Raise ExplainedError if any of the options `given` does not apply to `cloud`."""
-    unused = OF_EKS if cloud is Platform.GKE else (*OF_THE_CLOUDS, *OF_EKS) if cloud is Platform.LOCAL else ()
+    unused = EKS_OPTIONS if cloud is Platform.GKE else (*CLOUD_OPTIONS, *EKS_OPTIONS) if cloud is Platform.LOCAL else ()
     if named := ", ".join(each for each in given if each in unused):
         problem = f"{named}: a project on {cloud} has no use for it."
         raise ExplainedError(problem, f"remove {named}, or give another --cloud.", exit_code=ExitCode.BAD_USAGE)

@@ -82,7 +82,7 @@ def usual_files(host: CodeHost) -> tuple[str, ...]:
     return (*_TEMPLATE_OF, _WORKFLOWS[host][0], _SCHEMA, "stacks/Pulumi.local.yaml")
 
 
-def refuse_what_is_there(folder: Path, names: Iterable[str]) -> None:
+def refuse_existing_files(folder: Path, names: Iterable[str]) -> None:
     """Raise ExplainedError if these files of a project cannot be created in `folder`.
 
     That is so if one that is not SHARED exists already, also as a link to anything, or if something other than a folder is at the path of
@@ -131,7 +131,7 @@ def write_project(folder: Path, files: Mapping[str, str]) -> Written:
     An existing README.md or .gitignore is kept. If any other file exists, nothing is written. Raises ExplainedError then, and if a file
     cannot be written.
     """
-    refuse_what_is_there(folder, files)
+    refuse_existing_files(folder, files)
     there = [name for name in files if os.path.lexists(folder / name)]
     made: list[str] = []
     for name, text in files.items():

@@ -17,7 +17,7 @@ from flexspot.infra.cli.command_line import bad_usage, option
 from flexspot.infra.cli.console import out
 from flexspot.infra.new_project import answers as parts
 from flexspot.infra.new_project.answers import checked_gpus, wrong
-from flexspot.infra.new_project.files import commands, project_files, reach, refuse_what_is_there, usual_files, write_project
+from flexspot.infra.new_project.files import commands, project_files, reach, refuse_existing_files, usual_files, write_project
 from flexspot.infra.project import from_the_root, here
 
 if TYPE_CHECKING:
@@ -65,12 +65,12 @@ def init(
     before they are written, and can be previewed offline at once.
     """
     place = from_the_root(folder)
-    refuse_what_is_there(place, usual_files(ci))
+    refuse_existing_files(place, usual_files(ci))
     ask = Questions(asks=sys.stdin.isatty() and not yes)
     chosen = Platform(ask.answer("--cloud", "Which cloud (gke, eks, local)", cloud, _checked_cloud))
     values = (account, prod_account, region, zone, machine, dev_gpus, prod_gpus, cidr)
-    options = zip((*parts.OF_THE_CLOUDS, *parts.OF_EKS), values, strict=True)
-    parts.refuse_options_of_others(chosen, [option for option, value in options if value is not None])
+    options = zip((*parts.CLOUD_OPTIONS, *parts.EKS_OPTIONS), values, strict=True)
+    parts.refuse_inapplicable_options(chosen, [option for option, value in options if value is not None])
     called = ask.answer("--name", "Name of the project", name, parts.checked_name, _default_name(place))
     responsible = ask.answer("--owner", "Owner (a team's name)", owner, parts.checked_owner)
     teams = parts.checked_teams(

@@ -24,7 +24,7 @@ from flexspot.infra.cli.console import Table, as_json, change, err, folded, lite
 from flexspot.infra.cli.money.cost import changes, how_counted, of_known, price_sources, three
 from flexspot.infra.cli.stacks.deploying import ready_engine
 from flexspot.infra.project import FILE, project_here
-from flexspot.infra.review.resource_changes import Becomes, ProviderAnswer, ResourceChange
+from flexspot.infra.review.resource_changes import ProviderAnswer, ResourceChange, ResourceOperation
 from flexspot.infra.review.revisions import affected, repository_of, stack_file_of
 from flexspot.infra.review.stack_review import cost_of_untouched, stack_preview, stack_review
 from flexspot.policies.lint.formats import SARIF_SCHEMA
@@ -152,7 +152,7 @@ def left_out(cost: PlanCost) -> list[tuple[str, str]]:
     return [*unknown, *((each, "passed over") for each in cost.notes)]
 
 
-_OPERATIONS = (Becomes.CREATED, Becomes.CHANGED, Becomes.REPLACED, Becomes.DELETED)
+_OPERATIONS = (ResourceOperation.CREATED, ResourceOperation.CHANGED, ResourceOperation.REPLACED, ResourceOperation.DELETED)
 
 
 def why(each: ResourceChange) -> str:
