@@ -21,7 +21,7 @@ from flexspot.infra.cli.money import chargeback_tables as words
 
 @pytest.fixture
 def month() -> Month:
-    """A Spot node (7.6435 an hour) for 24 hours, an on-demand one (21.957642) for 10, and one without GPUs (0.1785) for 24."""
+    """Return a month: a Spot node (7.6435 an hour) for 24 hours, an on-demand one (21.957642) for 10, one without GPUs (0.1785) for 24."""
     found = Month()
     found.node("spot-1", 0, 24 * HOUR, labels={"flexspot.dev/team": "vision"})
     found.node("od-1", 4 * HOUR, 14 * HOUR, bought="on-demand", pool="a100-on-demand")

@@ -3,9 +3,13 @@
 The stack file starts with a list of what is not mapped. Above each pool and team it has a line for each guess.
 
 Files for `pulumi import` have the form of pulumi/pulumi, pkg/cmd/pulumi/operations/import.go (importFile, importSpec; read 2026-11-27). An
-entry has a type, a name and an id; a component has no id, and has `component: true`. Ids are those of the providers' documentation: for a
-node pool PROJECT/LOCATION/CLUSTER/NAME, for a GKE cluster projects/P/locations/L/clusters/N, for an EKS cluster its name. For a node group
-the id is CLUSTER:NODEGROUP, for an object of Kubernetes NAMESPACE/NAME, or only NAME if it has no namespace.
+entry has a type, a name and an id; a component has no id, and has `component: true`. Ids are those of the providers' documentation:
+
+- GKE node pool: PROJECT/LOCATION/CLUSTER/NAME
+- GKE cluster: projects/P/locations/L/clusters/N
+- EKS cluster: its name
+- EKS node group: CLUSTER:NODEGROUP
+- object of Kubernetes: NAMESPACE/NAME, or only NAME if it has no namespace
 """
 
 from __future__ import annotations
