@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable
 from datetime import UTC, datetime
-from decimal import Decimal
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast
 
 from flexspot.capacity.catalog.capacity_type import CapacityType
@@ -29,6 +28,7 @@ from flexspot.infra.loading import library
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from decimal import Decimal
 
     from flexspot.capacity.catalog.price_book import ServiceItem
 
