@@ -180,7 +180,7 @@ def test_on_autopilot_where_no_label_names_a_pool_a_pod_must_fit_on_every_node_o
     [job] = objects_of(plan, "checkpointed-job", fields)
     assert "affinity" not in job["spec"]["template"]["spec"]
     assert job["spec"]["template"]["spec"]["nodeSelector"]["cloud.google.com/gke-accelerator"] == "nvidia-l4"
-    with pytest.raises(WorkloadError, match="ask for 1 to 1 a pod"):
+    with pytest.raises(WorkloadError, match="request 1 to 1 per pod"):
         objects_of(plan, "checkpointed-job", {**fields, "gpus": 4})
 
 

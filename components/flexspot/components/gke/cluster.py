@@ -144,7 +144,7 @@ class GkeCluster(pulumi.ComponentResource):
         cluster = container.Cluster(
             f"{name}-cluster",
             _cluster(args),
-            # GKE's answer about the pool that was removed is about another one.
+            # After the default pool is removed, GKE reports these fields of a different pool.
             pulumi.ResourceOptions(
                 parent=self,
                 protect=args["deletion_protection"],
@@ -152,8 +152,8 @@ class GkeCluster(pulumi.ComponentResource):
                 hooks=limit_hook(name),
             ),
         )
-        # Not an output: everything with GPUs depends on it. A cluster that only has GPU pools does not get GKE's own taint on them, and has
-        # no place for pods that tolerate no taint. None on Autopilot.
+        # Resources with GPUs depend on it. If a cluster only has GPU pools, GKE does not taint them, and pods without tolerations have no
+        # nodes. None on Autopilot.
         self.system_pool = None if args["system_pool"] is None else system_node_pool(name, args, args["system_pool"], cluster.name, self)
 
         self.cluster_name = cluster.name if args["min_version"] is None else self._offered(name, args, args["min_version"], cluster)

@@ -229,7 +229,7 @@ _SMALLEST_DISK_GIB = 10
 
 
 def check_cluster(name: str, args: GkeClusterArgs) -> None:
-    """Raise ValueError for values that GKE would reject, and for unsafe or unlimited clusters."""
+    """Raise ValueError for values that GKE would reject, and for clusters that are insecure or can grow without limit."""
     where = f"GkeCluster {name}"
     check_name(f"{where}: cluster", args["cluster"], CLUSTER_NAME_LENGTH)
     check_project(f"{where}: project", args["project"])

@@ -117,7 +117,7 @@ def read_back(deployment: Mapping[str, Any], identify: Callable[[PendingCreate, 
 
 
 def with_resources(deployment: Mapping[str, Any], added: Iterable[tuple[PendingCreate, str]]) -> dict[str, Any]:
-    """Return the state with additional existing resources, each under its id."""
+    """Return the state in which these interrupted creations are recorded as resources, each with its id."""
     made = copy.deepcopy(dict(deployment))
     known = {each["urn"] for each in _resources(made)}
     made["resources"] = [*_resources(made), *(_created_entry(pending, identity) for pending, identity in added if pending.urn not in known)]
