@@ -80,7 +80,7 @@ def test_every_kind_gives_its_own_container_the_same(kind: str) -> None:
         ({"resources": {"nvidia.com/mig-1g.10gb": "1"}}, "is a GPU that no queue counts; ask for gpus, which are whole ones"),
         ({"resources": {"vpc.amazonaws.com/efa": "4"}}, "has an input of its own; use fast_network"),
         ({"resources": {"hugepages-2Mi": "5120Mi"}}, "neither Karpenter nor GKE's autoscaler makes one for a pod; leave it out"),
-        ({"resources": {"ephemeral-storage": "0"}}, "does not have the form that it must; allowed: a whole amount above 0, such as 4"),
+        ({"resources": {"ephemeral-storage": "0"}}, "does not have the required form; allowed: a whole amount above 0, such as 4"),
         ({"volumes": {"/checkpoints": {"claim": "mine"}}}, "volumes./checkpoints: would hide what the pod has at /checkpoints"),
         ({"volumes": {"/dev": {"claim": "mine"}}}, "volumes./dev: would hide what the pod has at /dev/shm; take another path, such as"),
         ({"volumes": {"/data/": {"claim": "mine"}}}, "a path from the root without a slash at its end, such as /data"),
