@@ -37,7 +37,7 @@ def problems_of(stack: str, kind: str = "checkpointed-job", **fields: Any) -> li
         ("local", {"pods": 5}, "with 1 GPU(s) each is 5 GPUs at once, and team team-alpha can have 4 of one kind; ask for 4 pods or fewer"),
         ("local", {"image": "trainer"}, "image (is 'trainer'): has neither tag nor digest, which means latest"),
         ("local", {"image": "localhost:5000/trainer:latest"}, "has the tag latest, which moves: a replaced pod may run another program"),
-        ("local", {"image": "Trainer:1"}, "does not have the form that it must; allowed: an image, with a tag or a digest"),
+        ("local", {"image": "Trainer:1"}, "does not have the required form; allowed: an image, with a tag or a digest"),
         ("local", {"grace_seconds": 91}, "is more than pods of class training get on the capacity that it uses; 1 to 90 are allowed"),
         ("prod-gke", {"run_seconds": 600_000}, "run_seconds (is 600000): is more than class training and the capacity that it uses allow"),
         ("local", {"cpu": "4"}, "4 and the default): is more than a node with 1 GPU(s) of class training can give; its machines"),
@@ -63,7 +63,7 @@ def problems_of(stack: str, kind: str = "checkpointed-job", **fields: Any) -> li
         ("prod-eks", {"gpu_models": ["a100"], "gpu_memory_gb": 80}, "gpu_memory_gb (is 80): is more than a GPU has"),
         ("prod-eks", {"team": "search", "gpu_models": ["a100"]}, "it can have h100-80gb (80 GB; h100-reserved); pool a100-spot has"),
         ("prod-gke", {"gpu_models": ["l4"], "gpus": 8}, "gpus (is 8): is more than a node of class training has (l4-spot has 2)"),
-        ("local", {"gpu_models": ["H100"]}, "does not have the form that it must; allowed: the name of a GPU in lower case, such as h100"),
+        ("local", {"gpu_models": ["H100"]}, "does not have the required form; allowed: the name of a GPU in lower case, such as h100"),
     ],
 )
 def test_a_job_that_cannot_run_is_refused_with_what_is_allowed(stack: str, fields: dict[str, Any], message: str) -> None:

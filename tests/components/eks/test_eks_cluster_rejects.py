@@ -39,7 +39,7 @@ def public(*cidrs: str) -> dict[str, Any]:
         ({"access": "public"}, "access is 'public'; allowed: private, public_cidrs"),
         ({"access": "dns_iam"}, "access is 'dns_iam'; allowed: private, public_cidrs"),
         (public(), "access: public_cidrs needs cidrs, and no other access takes them"),
-        (public("0.0.0.0/0"), "cidrs holds a range wider than /8, a good part of the internet; name the"),
+        (public("0.0.0.0/0"), "cidrs has a range wider than /8, a good part of the internet; name the"),
         (public("office"), "cidrs.0 (is 'office'): is not an IPv4 range"),
         ({"cidrs": ["203.0.113.0/24"]}, "access: public_cidrs needs cidrs, and no other access takes them"),
         ({"private_cidrs": ["0.0.0.0/0"]}, "private_cidrs is ['0.0.0.0/0']; no range may be wider than /8"),

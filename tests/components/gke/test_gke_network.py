@@ -96,7 +96,7 @@ def test_the_component_has_its_default_ranges_as_inputs(register: Register) -> N
     [
         ({"project": "Acme"}, "project is 'Acme'; it must be a project's id"),
         ({"network": "Flexspot"}, "network is 'Flexspot'; it must be"),
-        ({"pods_range": "Pods"}, "pods_range (is 'Pods'): does not have the form"),
+        ({"pods_range": "Pods"}, "pods_range (is 'Pods'): does not have the required form"),
         ({"pods_range": "same", "services_range": "same"}, "pods_range and services_range are both 'same'"),
         ({"nodes_cidr": "10.0.0.1/20"}, "nodes_cidr (is '10.0.0.1/20'): is not an IPv4 range: that address is inside 10.0.0.0/20"),
         ({"services_cidr": "big"}, "services_cidr (is 'big'): is not an IPv4 range"),

@@ -60,10 +60,10 @@ def test_a_slice_has_its_topology_and_as_many_nodes(register: Register, capacity
         ({"node_labels": {"cloud.google.com/gke-tpu-topology": "2x2"}}, "GKE sets that one by itself"),
         ({"node_labels": {"cloud.google.com/gke-tpu-accelerator": "tpu-v6e-slice"}}, "GKE sets that one by itself"),
         ({"tpu_topology": "4x8", "max_nodes": 4}, "a slice of 4x8 is 8 ct6e-standard-4t"),
-        ({"tpu_topology": "2x2", "max_nodes": 1}, "what one ct6e-standard-4t has by itself"),
+        ({"tpu_topology": "2x2", "max_nodes": 1}, "the topology of a single ct6e-standard-4t"),
         ({"tpu_topology": "4x4x", "max_nodes": 1}, "tpu_topology"),
-        ({"chips": 8}, "has 4 of tpu-v6e-slice; requested are 8"),
-        ({"gpu_sharing": {"strategy": "mps", "clients_per_gpu": 2}}, "belongs to NVIDIA's GPUs"),
+        ({"chips": 8}, "has 4 of tpu-v6e-slice; asked for 8"),
+        ({"gpu_sharing": {"strategy": "mps", "clients_per_gpu": 2}}, "only for NVIDIA GPUs"),
         ({"capacity_type": "queued"}, "queued"),
     ],
 )

@@ -50,7 +50,7 @@ def reservations_belong_to_reserved_pools(pool: ResolvedPool, options: EksPool) 
         problem = "is missing: a reserved pool needs a reservation"
         yield SettingsProblem(path, "", problem, "name it, or choose another capacity_type", "reserved-pool-without-reservation")
     if not reserved and options.reservation is not None:
-        problem = f"does not go with capacity_type {options.capacity_type}"
+        problem = f"cannot be combined with capacity_type {options.capacity_type}"
         yield SettingsProblem(path, "", problem, "leave it out, or make the pool reserved", "reservation-not-used")
 
 
@@ -243,7 +243,7 @@ def a_placement_group_is_in_one_zone(resolved: ResolvedSettings, pool: ResolvedP
         return
     path = f"{pool.path}.compact_placement"
     if options.capacity_type is CapacityType.RESERVED:
-        problem = "does not go with a reservation, which can be used only from the placement group that it was made in"
+        problem = "cannot be combined with a reservation, which can be used only from the placement group that it was made in"
         yield SettingsProblem(path, "true", problem, "leave it out; reserve the capacity close together", "compact-reservation")
     elif len(options.zones or resolved.zones) != 1:
         problem = "needs a pool in one zone: a cluster placement group is in one zone"
