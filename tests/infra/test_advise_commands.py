@@ -240,7 +240,7 @@ def test_a_notice_shorter_than_a_checkpoint_is_bad_usage(tmp_path: Path) -> None
     write_trace(made_trace(1, ticks=600), tmp_path / "one.json")
     asked = ("simulate", str(tmp_path), *P4D, *COURSE, "--hours", "10", "--deadline-hours", "14")
 
-    assert "a checkpoint takes 60 s and must fit" in run(*asked, "--notice-seconds", "30", code=ExitCode.BAD_USAGE)
+    assert "30 s is too short for a checkpoint of 60 s" in run(*asked, "--notice-seconds", "30", code=ExitCode.BAD_USAGE)
 
 
 @pytest.mark.parametrize(

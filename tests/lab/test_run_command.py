@@ -132,7 +132,7 @@ def test_a_script_becomes_a_queued_job_that_is_followed_to_its_end(
     # The same again: the ended job makes room, under its name, by which it resumes.
     code, shown = flexspot("run", *member, *SMALL, "--no-follow", str(script))
     assert code == 0
-    assert "train of an earlier run is gone; its checkpoints are there." in shown
+    assert "train of an earlier run was deleted; its checkpoints are kept." in shown
     [again] = cluster.list(JOB, ground.own("alpha"))
     assert again["metadata"]["uid"] != job["metadata"]["uid"]
     # The garbage collector may have been faster.
@@ -158,16 +158,16 @@ def test_a_job_that_waits_says_why_and_is_stopped_with_all_that_is_its(
     [container] = job["spec"]["template"]["spec"]["containers"]
     assert container["command"][:5] == ["python", "-m", "flexspot_runtime.launch", "--ranks=$(NPROC_PER_NODE)", "--"], "a rank on each GPU"
 
-    with pytest.raises(ExplainedError, match="large of that name has not finished") as refused:
+    with pytest.raises(ExplainedError, match="large: a job of this name has not finished") as refused:
         flexspot("run", *member, *SMALL, "--name", "large", str(script))
-    assert "`flexspot jobs stop large` ends it" in refused.value.remedy
+    assert "end it with `flexspot jobs stop large`" in refused.value.remedy
     code, shown = flexspot("jobs", "stop", "large", *member)
     assert (code, shown.strip()) == (0, "large is stopped.")
     assert "large" not in listed(member)
     cluster.wait_for(
         MAP, lambda maps: "large-script" not in {each["metadata"]["name"] for each in maps}, "its script's end", namespace=namespace
     )
-    with pytest.raises(ExplainedError, match="there is no job large in namespace"):
+    with pytest.raises(ExplainedError, match="job large does not exist in namespace"):
         flexspot("jobs", "logs", "large", *member)
 
     # It returns when the pods are gone as well: until then a job of the same name would write into their checkpoints.
@@ -185,8 +185,8 @@ def test_what_cannot_run_or_may_not_be_submitted_is_told_and_nothing_is_left(
 
     looking = ("--kubeconfig", kubeconfig(lab, script.parent, VIEWERS, ground.own("alpha")))
     assert listed(looking) == {}
-    with pytest.raises(ExplainedError, match="the platform's ConfigMap cannot be read: you may not") as denied:
+    with pytest.raises(ExplainedError, match="the platform's ConfigMap cannot be read: you lack the permission") as denied:
         flexspot("run", *looking, *SMALL, str(script))
-    assert "whether you are in a group of the team's `submitters`" in denied.value.remedy
+    assert "to add you to a group of the team's `submitters`" in denied.value.remedy
     assert ground.cluster.list(JOB, ground.own("alpha")) == []
     assert ground.cluster.list(POD, ground.own("alpha")) == []
