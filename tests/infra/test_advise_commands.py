@@ -112,7 +112,7 @@ def test_an_own_price_file_overrides_the_shipped_prices(tmp_path: Path) -> None:
     found = data(*asked, "--prices", str(tmp_path / "own.yaml"))
 
     assert found["units"]["on-demand"]["usd_per_gpu_hour"] == "1.2500"
-    assert "there is no file" in run(*asked, "--prices", str(tmp_path / "none.yaml"), code=ExitCode.BAD_USAGE)
+    assert "none.yaml does not exist" in run(*asked, "--prices", str(tmp_path / "none.yaml"), code=ExitCode.BAD_USAGE)
 
 
 def test_several_jobs_are_read_from_a_file(tmp_path: Path) -> None:
@@ -124,7 +124,7 @@ def test_several_jobs_are_read_from_a_file(tmp_path: Path) -> None:
 
     assert data("job", "--jobs", str(tmp_path / "mix.yaml"))["method"] == "hybrid"
     assert "USD at most for all runs" in run("job", "--jobs", str(tmp_path / "mix.yaml"))
-    assert "there is no file" in run("job", "--jobs", str(tmp_path / "none.yaml"), code=ExitCode.BAD_USAGE)
+    assert "none.yaml does not exist" in run("job", "--jobs", str(tmp_path / "none.yaml"), code=ExitCode.BAD_USAGE)
     (tmp_path / "mix.yaml").write_text("jobs: [{name: x}]")
     assert "jobs.0.cloud: Field required" in run("job", "--jobs", str(tmp_path / "mix.yaml"), code=ExitCode.BAD_USAGE)
 

@@ -230,7 +230,7 @@ def test_own_prices_and_expectations_change_the_figures(eks: Path, tmp_path: Pat
     [
         (("none.json",), "cannot be read"),
         (("{eks}", "--use", "none.yaml"), "cannot be used"),
-        (("{eks}", "--prices", "none.yaml"), "there is no file none.yaml"),
+        (("{eks}", "--prices", "none.yaml"), "none.yaml does not exist"),
     ],
 )
 def test_unusable_files_of_cost_are_bad_usage(arguments: tuple[str, ...], message: str, eks: Path) -> None:

@@ -83,7 +83,7 @@ def test_every_problem_is_reported_with_exit_code_2() -> None:
     assert refused.value.exit_code is ExitCode.BAD_USAGE
     assert refused.value.problem == "CheckpointedJob bert cannot be rendered."
     assert [each.partition(" ")[0] for each in refused.value.evidence] == ["image", "team", "workload_class"]
-    with pytest.raises(ExplainedError, match="there is no stack prod"):
+    with pytest.raises(ExplainedError, match="--stack: there is no stack prod"):
         flexspot("render", "checkpointed-job", "-s", "prod")
     with pytest.raises(ExplainedError, match=r"kind \(is 'job'\): is not a kind of workload"):
         flexspot("render", "job", "-s", "local")

@@ -26,7 +26,7 @@ def test_an_unknown_stack_is_bad_usage_and_existing_ones_are_listed(command: str
     refused = checkout.flexspot(command, "-s", "locall", *ASKING.get(command, []))
 
     assert refused.returncode == 2
-    assert "there is no stack locall." in refused.stderr
+    assert "--stack: there is no stack locall." in refused.stderr
     assert "did you mean local? allowed: dev-eks, dev-gke, local, prod-eks, prod-gke" in refused.stderr
 
 
