@@ -128,7 +128,9 @@ def kubeconfig(
 
     home = lab_home(name)
     if not home.kubeconfig.exists():
-        raise LabError(f"there is no lab {name}.", f"`flexspot lab start --lab {name}` creates it.", exit_code=ExitCode.BAD_USAGE)
+        raise LabError(
+            f"--lab: there is no lab {name}.", f"create it with `flexspot lab start --lab {name}`.", exit_code=ExitCode.BAD_USAGE
+        )
     typer.echo(home.kubeconfig.read_text() if raw else str(home.kubeconfig), nl=not raw)
 
 
@@ -140,11 +142,11 @@ def exercise(name: Name = "default") -> None:
 
     home = lab_home(name)
     if not home.kubeconfig.exists():
-        raise LabError(f"there is no lab {name}.", f"`flexspot lab start --lab {name}` creates it; then run the exercise again.")
+        raise LabError(f"--lab: there is no lab {name}.", f"create it with `flexspot lab start --lab {name}`, then run the exercise again.")
     try:
         play(Cluster(home.kubeconfig), lambda seconds, what: out.print(f"[dim]{seconds:5.1f} s[/]  {what}"))
     except WaitTimeoutError as error:
-        raise LabError(f"the exercise stopped: {error}", f"look at `flexspot lab status --lab {name}`.") from error
+        raise LabError(f"the exercise failed: {error}", f"see `flexspot lab status --lab {name}`.") from error
 
 
 def pulumi(

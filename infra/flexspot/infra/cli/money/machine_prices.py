@@ -76,7 +76,7 @@ def cloud_of(machine: str) -> Vendor:
         if machine in machines_of(cloud):
             return cloud
     known = [name for cloud in Vendor for name in machines_of(cloud)]
-    raise bad_usage(f"no catalog has a machine {machine}.", nearest(machine, known))
+    raise bad_usage(f"--machine: no catalog has {machine}.", f"choose another machine; {nearest(machine, known)}.")
 
 
 def with_own(book: PriceBook, path: Path | None) -> PriceBook:

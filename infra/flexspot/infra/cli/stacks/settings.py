@@ -73,7 +73,7 @@ def needs(stack: Stack, form: AsFormat = "text") -> None:
         _project_needs(stack, found.plan, found.settings, form)
         return
     if not isinstance(found.settings, EksSettings):
-        raise bad_usage(f"stack {stack} is in no cloud.", "name a stack with cloud: gke or eks.")
+        raise bad_usage(f"stack {stack} is not in a cloud.", "name a stack with cloud: gke or eks.")
     listed, services = quota_needs(found.plan, found.settings), deployer_services(found.settings)
     if form == "json":
         quotas = [_need_data(each) | {"uses": [asdict(use) for use in each.uses]} for each in listed]
