@@ -280,7 +280,7 @@ def test_a_region_without_any_price_is_refused_with_the_nearest_name(tmp_path: P
     preview.write_text('{"steps": []}')
 
     output = run(preview, "--region", "us-east-11", code=2)
-    assert "--region is us-east-11, of which no price is known." in output
+    assert "--region: no price is known for us-east-11." in output
     assert "did you mean us-east-1?" in output
 
 

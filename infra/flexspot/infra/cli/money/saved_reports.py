@@ -214,8 +214,8 @@ def _bill(paths: list[Path], month: ReportedMonth) -> Bill:
                 bill.add(row)
         except (BillError, OSError) as error:
             raise bad_usage(
-                f"the bill {path} cannot be used.",
-                "export it again as docs/guides/chargeback.md says; nothing of it was compared.",
+                f"--bill: {path} cannot be used.",
+                "export it again as docs/guides/chargeback.md describes; nothing of it was compared.",
                 evidence=(reason_of(error),),
             ) from error
     return bill
