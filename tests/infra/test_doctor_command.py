@@ -82,7 +82,7 @@ def test_with_only_python_stacks_are_checked_and_not_previewed(machine: Machine)
     assert machine.found("settings")["state"] == "here"
     engine = machine.piece("preview", "pulumi")
     assert engine["state"] == "missing"
-    assert "no `go` on PATH" in engine["found"]
+    assert "must be built, but `go` is not on PATH" in engine["found"]
     assert engine["remedy"].startswith("install Go 1.26")
 
 
@@ -123,7 +123,7 @@ def test_a_full_disk_is_reported_before_a_build_fails(machine: Machine, monkeypa
 
     engine = machine.piece("preview", "pulumi")
     assert engine["state"] == "missing"
-    assert "1.0 GiB left" in engine["found"]
+    assert "only 1.0 GiB free" in engine["found"]
 
 
 def test_the_official_command_line_is_used_instead_of_a_build(machine: Machine) -> None:

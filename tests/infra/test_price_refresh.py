@@ -229,8 +229,8 @@ def test_without_prices_or_access_the_file_stays_and_no_credential_is_shown(aws:
         (("--cloud", "azure"), "'azure' is not one of 'aws', 'gcp'"),
         (("--cloud", "aws", "--machine", "g6.xlrge"), "g6.xlarge"),
         (("--cloud", "gcp", "--region", "us-central1"), "has prices of aws, not of gcp"),
-        (("--cloud", "aws", "--region", "mars"), "--region 'mars' is not a region of aws."),
-        (("--cloud", "gcp", "--region", "us-east-1"), "give a region such as us-central1."),
+        (("--cloud", "aws", "--region", "mars"), "--region: 'mars' is not a region of aws."),
+        (("--cloud", "gcp", "--region", "us-east-1"), "name a region such as us-central1."),
     ],
 )
 def test_invalid_requests_are_refused_before_the_cloud_is_asked(arguments: tuple[str, ...], problem: str, tmp_path: Path) -> None:

@@ -271,7 +271,7 @@ def given_file(path: Path, read: Callable[[Path], FoundT], form: str) -> FoundT:
         problem = f"{path} cannot be read: {error.strerror or error}."
         raise bad_usage(problem, f"name a file that you can read; {form}.") from error
     except (DataFileError, UnicodeDecodeError) as error:
-        remedy = f"fix it; {form}."
+        remedy = f"fix the file; {form}."
         raise bad_usage(f"{path} cannot be used.", remedy, evidence=(str(error),)) from error
 
 

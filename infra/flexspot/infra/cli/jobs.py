@@ -169,14 +169,14 @@ def run(
         option("--kind", "The kind of job. Default: follows from the class and its checkpoints."),
     ] = None,
     follow: Annotated[
-        bool, option("--follow/--no-follow", "Follow the job's state and output. Ctrl-C stops following; the job goes on.")
+        bool, option("--follow/--no-follow", "Follow the job's state and output. Ctrl-C stops following; the job continues.")
     ] = True,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
 ) -> None:
     """Submit a job to your team's queue and follow it; exit code 1 if it fails. Options go before the script or command.
 
-    A local script is sent along and runs in the image, which must have what it imports. No stack file is needed.
+    A local script is sent with the job and runs in the image, which must contain what it imports. No stack file is needed.
     """
     given = work.fields(command)
     from flexspot.infra.jobs import submission  # noqa: PLC0415

@@ -86,7 +86,7 @@ def stop(
     name: Name = "default",
     delete: Annotated[bool, option("--delete", "Also delete the lab's folder with its objects, logs and keys.")] = False,
 ) -> None:
-    """Stop a lab; leaves no process and no open port. What is on the cluster stays for the next start."""
+    """Stop a lab; leaves no process and no open port. Objects on the cluster stay for the next start."""
     from flexspot.lab.control_plane import LabControlPlane  # noqa: PLC0415
     from flexspot.lab.home import lab_names  # noqa: PLC0415
 
@@ -103,7 +103,7 @@ def stop(
 
 def status(
     name: Name = "default",
-    report_format: Annotated[Format, option("--format", "How to print it.")] = "text",
+    report_format: Annotated[Format, option("--format", "text for people, json for programs.")] = "text",
 ) -> None:
     """Show each part of a lab; exit code 1 unless all are running."""
     from flexspot.lab.control_plane import LabControlPlane, PartState  # noqa: PLC0415
@@ -151,7 +151,7 @@ def exercise(name: Name = "default") -> None:
 
 def pulumi(
     context: typer.Context,
-    name: Annotated[str, option("--lab", "Which lab.")] = "default",
+    name: Annotated[str, option("--lab", "The lab's name.")] = "default",
 ) -> None:
     """Run the Pulumi command line itself against a lab, as in: flexspot lab pulumi preview -s local --policy-pack policies/pack."""
     from flexspot.lab.control_plane import LabControlPlane  # noqa: PLC0415

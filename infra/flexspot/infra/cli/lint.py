@@ -93,7 +93,7 @@ def lint(
     ] = "text",
     fail_on: FailOn = None,
     closed: Annotated[
-        bool | None, option("--closed", "Treat the input as complete: what it refers to and does not contain is missing.")
+        bool | None, option("--closed", "Treat the input as complete: objects that it refers to but does not contain are missing.")
     ] = None,
     config: Config = None,
     cluster: Annotated[
@@ -108,7 +108,7 @@ def lint(
     diff: Annotated[bool, option("--diff", "Print what --fix would change; write nothing.")] = False,
     owner: Annotated[str | None, option("--owner", "The owner label that --fix adds where it is missing.", metavar="KEY=VALUE")] = None,
 ) -> None:
-    """Check Kubernetes manifests by the same policies as previews.
+    """Check Kubernetes manifests with the same policies as previews.
 
     Exit code 0: no finding of a mandatory rule, or of the severity given by --fail-on. 1: at least one. 2: bad usage or a broken
     configuration.
@@ -296,7 +296,7 @@ def audit(
         option("--save", "Write the objects with findings to this folder as YAML, for flexspot lint --fix --diff.", metavar="FOLDER"),
     ] = None,
 ) -> None:
-    """Check a running cluster by the rules of lint, and report money spent on nothing. The most urgent comes first.
+    """Check a running cluster with the rules of lint, and report wasted money. The most urgent comes first.
 
     Needs only permission to list. Exit code 0: no finding that fails. 1: at least one. 2: bad usage, or the cluster does not answer.
     """

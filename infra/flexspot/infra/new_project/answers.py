@@ -106,7 +106,7 @@ def refuse_options_of_others(cloud: Platform, given: Iterable[str]) -> None:
     """Raise ExplainedError if any of the options `given` does not apply to `cloud`."""
     unused = OF_EKS if cloud is Platform.GKE else (*OF_THE_CLOUDS, *OF_EKS) if cloud is Platform.LOCAL else ()
     if named := ", ".join(each for each in given if each in unused):
-        problem = f"{named}: not for a project on {cloud}."
+        problem = f"{named}: not used in a project on {cloud}."
         raise ExplainedError(problem, f"remove {named}, or give another --cloud.", exit_code=ExitCode.BAD_USAGE)
 
 

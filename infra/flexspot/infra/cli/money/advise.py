@@ -71,7 +71,12 @@ if TYPE_CHECKING:
 def job(
     work: dict[str, Any],
     jobs: Annotated[
-        Path | None, option("--jobs", "Instead: YAML with `jobs`, each with a name and the fields of this job in JSON.", metavar="FILE")
+        Path | None,
+        option(
+            "--jobs",
+            "Instead of one job: a YAML file with `jobs`, each with a name and the fields of flexspot/capacity/cost/estimates.py.",
+            metavar="FILE",
+        ),
     ] = None,
     details: Annotated[bool, option("--details", "Also show what interruptions on Spot cost, and what a unit of work costs.")] = False,
     interval_minutes: Annotated[
@@ -80,7 +85,7 @@ def job(
     saved_share: Annotated[
         float, option("--saved-share", "In the details, the share of interruptions whose warning leaves time to save.", min=0, max=1)
     ] = 0.0,
-    gpus: Annotated[int, option("--gpus", "In the details, the GPUs of an epoch or experiment, or idle ones.", min=1)] = 1,
+    gpus: Annotated[int, option("--gpus", "In the details, the number of GPUs of an epoch, an experiment or an idle hour.", min=1)] = 1,
     epoch_hours: Annotated[float | None, option("--epoch-hours", "Hours of one epoch; shows its cost.", min=0)] = None,
     experiment_hours: Annotated[float | None, option("--experiment-hours", "Hours of one experiment; shows its cost.", min=0)] = None,
     requests: Annotated[
@@ -103,7 +108,7 @@ def job(
 ) -> None:
     """Recommend capacity for one job, or for each job of a file, with the arithmetic.
 
-    Spot, hybrid, flex-start, queued, reserved or on-demand, with cost, wait and reasons. For a file also the savings over all on-demand.
+    Spot, hybrid, flex-start, queued, reserved or on-demand, with cost, wait and reasons. For a file also the savings against on-demand.
     """
     needed = {"machine", "region", "work_hours"}
     if jobs is not None and not needed & work.keys():
@@ -370,14 +375,14 @@ def simulate(
     region: Region,
     hours: Annotated[float, option("--hours", "Hours of work without interruptions.", min=0.1, max=8760)],
     deadline: Annotated[float, option("--deadline-hours", "Hours from each start to the deadline.", min=0.1, max=8760)],
-    nodes: Annotated[int, option("--nodes", "How many nodes work together as a gang.", min=1)] = 1,
+    nodes: Annotated[int, option("--nodes", "The number of nodes that work together as a gang.", min=1)] = 1,
     interval_minutes: Annotated[float, option("--interval-minutes", "Minutes of work between checkpoints.", min=1, max=1e6)] = 30.0,
     checkpoint_minutes: Annotated[
         float, option("--checkpoint-minutes", "Minutes that the work pauses for a checkpoint.", min=0, max=1e6)
     ] = 1.0,
     restart_minutes: Annotated[float, option("--restart-minutes", "Minutes from a new node to work again.", min=0, max=1e6)] = 10.0,
     notice: Annotated[int | None, option("--notice-seconds", _NOTICE, min=0, max=3600)] = None,
-    starts: Annotated[int, option("--starts", "How many start times to try in each trace.", min=1, max=1000)] = 10,
+    starts: Annotated[int, option("--starts", "The number of start times to try in each trace.", min=1, max=1000)] = 10,
     on_demand_usd: OnDemandUsd = None,
     spot_usd: SpotUsd = None,
     prices_file: PricesFile = None,

@@ -66,13 +66,13 @@ class PrometheusOptions:
         CloudAuth | None,
         option(
             "--prometheus-auth",
-            "Sign requests with the credentials of the aws or gcloud command. Default: so for the clouds' own addresses.",
+            "Sign requests with the credentials of the aws or gcloud command. Default: only for the clouds' own addresses.",
         ),
     ] = None
     aws_region: Annotated[
         str | None, option("--aws-region", "The workspace's region, if the address does not contain it.", metavar="REGION")
     ] = None
-    bridge: Annotated[int, option("--bridge-steps", "How many missing samples in a row to fill with the last one seen.", min=0)] = (
+    bridge: Annotated[int, option("--bridge-steps", "The number of missing samples in a row to fill with the last one seen.", min=0)] = (
         BRIDGED_STEPS
     )
     timeout: Annotated[int, option("--timeout", "The most seconds for one query.", min=1, max=3600)] = 120
@@ -204,7 +204,7 @@ def report(
     idle: Annotated[IdlePolicy, option("--idle", "Who pays for idle GPUs.")] = IdlePolicy.CENTRAL,
     storage: Annotated[Path | None, option("--storage", "File with the costs of storage and egress by team; see the guide.")] = None,
     credit: Annotated[Path | None, option("--credits", "File with the clouds' credits for these nodes; see the guide.")] = None,
-    prices: Annotated[Path | None, option("--prices", "A price file of your own, before all other prices.")] = None,
+    prices: Annotated[Path | None, option("--prices", "Your own price file; its prices override all others.")] = None,
     auto_mode: Annotated[
         list[str] | None,
         option("--auto-mode", "An environment whose nodes EKS Auto Mode runs, so that its fee counts. Repeatable.", metavar="ENVIRONMENT"),
@@ -219,7 +219,7 @@ def report(
     ] = "text",
     billing_account: Annotated[str, option("--billing-account", "The billed account; needed with --format focus.", metavar="ID")] = "",
     top: Annotated[
-        int, option("--top", "How many workloads and users of each team to show; the rest is summed.", min=1, max=MOST_CONSUMERS)
+        int, option("--top", "The number of workloads and users of each team to show; the rest is summed.", min=1, max=MOST_CONSUMERS)
     ] = TOP_CONSUMERS,
     write_to: Annotated[Path | None, option("--out", "Write the report to this file instead of printing it.")] = None,
     step: Step = 60,

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 def refresh(
-    cloud: Annotated[Vendor, option("--cloud", "Whose prices: aws or gcp.")],
+    cloud: Annotated[Vendor, option("--cloud", "The cloud of the prices: aws or gcp.")],
     file: Annotated[Path, option("--file", "The price file to write. Prices in it that are not refreshed stay.")],
     regions: Annotated[list[str] | None, option("--region", "A region. Repeatable. Default: those of the stacks.")] = None,
     machines: Annotated[list[str] | None, option("--machine", "A machine type. Repeatable. Default: all of the catalog.")] = None,
@@ -138,7 +138,7 @@ def check(
     stacks: Annotated[list[str] | None, option("--stack -s", "Check the pools of this stack. Repeatable. Default: all stacks.")] = None,
     max_age_days: Annotated[
         int | None,
-        option("--max-age-days", "The age in days from which a price is a finding. Default: 30 for Spot, 180 for list prices.", min=1),
+        option("--max-age-days", "Days after which a price is too old. Default: 30 for Spot, 180 for list prices.", min=1),
     ] = None,
     form: AsFormat = "text",
 ) -> None:

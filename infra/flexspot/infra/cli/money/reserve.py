@@ -224,8 +224,8 @@ _ONLY_READING = ("month", "start", "end", "match", "header", "ca", "token_file",
 @with_options("read", PrometheusOptions)
 def reserve(
     read: PrometheusOptions,
-    machine: Annotated[str | None, option("--machine -m", "The machine type. With a history, the default is all that are in it.")] = None,
-    region: Annotated[str | None, option("--region -r", "The region. With a history, the default is all that are in it.")] = None,
+    machine: Annotated[str | None, option("--machine -m", "The machine type. Default with a history: all of its machines.")] = None,
+    region: Annotated[str | None, option("--region -r", "The region. Default with a history: all of its regions.")] = None,
     prometheus: Annotated[
         str | None, option("--prometheus", "Take the history from Prometheus: the URL of its API, without /api/v1.", metavar="URL")
     ] = None,
@@ -241,7 +241,11 @@ def reserve(
     discount: Annotated[
         Decimal | None,
         number_option(
-            "--discount-percent", "PERCENT", lambda off: 0 <= off < ALL_PERCENT, "from 0 to below 100", "Or the discount off on-demand."
+            "--discount-percent",
+            "PERCENT",
+            lambda off: 0 <= off < ALL_PERCENT,
+            "from 0 to below 100",
+            "Or the discount from the on-demand price.",
         ),
     ] = None,
     term_years: Annotated[
@@ -275,7 +279,7 @@ def reserve(
     one = None if machine is None or region is None else (machine, region)
     if prometheus is None and not history:
         if one is None:
-            raise typer.BadParameter("--machine and --region are required with --use and --baseline-nodes.")
+            raise typer.BadParameter("--machine and --region are required with --use or --baseline-nodes.")
         _by_use(one, use if use is not None else (baseline or 0, hours_per_month), prices_file, terms, form)
         return
     if (terms.committed_usd_per_hour or terms.on_demand_usd_per_hour) and one is None:

@@ -96,7 +96,7 @@ def _deployed(described: dict[str, Any]) -> str:
 def outputs(stack: Stack, lab: Lab = "default", form: AsFormat = "text") -> None:
     """Print the outputs of a deployed stack.
 
-    Secrets are not shown; `pulumi stack output --show-secrets` has them.
+    Secrets are not shown; `pulumi stack output --show-secrets` shows them.
     """
     found = _outputs(stack, lab)
     if form == "json":
@@ -342,10 +342,10 @@ def preview(
     lab: Lab = "default",
     offline: Annotated[bool, option("--offline", "Use no cluster and no cloud, as if nothing were deployed yet.")] = False,
     refresh: Annotated[
-        bool, option("--refresh", "First read what is deployed now, and show what was changed by hand; exit code 1 when anything was.")
+        bool, option("--refresh", "First read what is deployed now, and show what was changed by hand; exit code 1 if anything was.")
     ] = False,
     write_state: Annotated[
-        bool, option("--write-state", "With --refresh: write what was read to the state. The next `up` changes it back all the same.")
+        bool, option("--write-state", "With --refresh: write what was read to the state. The next `up` still reverts changes by hand.")
     ] = False,
     plan_out: Annotated[
         Path | None,
@@ -388,7 +388,7 @@ def up(
     lab: Lab = "default",
     yes: Yes = False,
     refresh: Annotated[
-        bool, option("--refresh/--no-refresh", "First read what is deployed now, and change back what was changed by hand.")
+        bool, option("--refresh/--no-refresh", "First read what is deployed now, and revert what was changed by hand.")
     ] = True,
     made: Made = None,
     not_made: NotMade = None,

@@ -58,7 +58,7 @@ def import_stack(
     """Propose a stack file for what already runs, from a Terraform state, a cluster, or both.
 
     Guesses are marked. It lists what it cannot map and what `settings check` refuses, with what to do. It changes nothing in the cloud or
-    cluster, and does not read values that the state marks as sensitive. Exit code 2: it found nothing to make a stack of.
+    cluster, and does not read values that the state marks as sensitive. Exit code 2: it found nothing to create a stack from.
     """
     lists = cluster_too or kubeconfig is not None or context is not None
     if state is None and not lists:

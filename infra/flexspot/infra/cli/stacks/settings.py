@@ -66,7 +66,7 @@ def needs(stack: Stack, form: AsFormat = "text") -> None:
     """Show what a cloud account must allow before a stack's nodes can start: the quotas that its ceilings use.
 
     Also lists what the deploying user or role needs: on AWS, services with full access; on Google Cloud, roles in the project, and the APIs
-    that must be enabled. No cloud is asked. A new account has few GPUs or none, on Spot neither. Clouds take days to grant some requests.
+    that must be enabled. No cloud is asked. A new account has few GPUs or none, also on Spot. Clouds take days to grant some requests.
     """
     found = planned(stack)
     if isinstance(found.settings, GkeSettings):

@@ -227,7 +227,7 @@ def list_versions(stack: Stack) -> None:
 def upgrade(
     stack: Stack,
     to: Annotated[str, option("--to", "The next Kubernetes version, such as 1.36.")],
-    ami: Annotated[str | None, option("--ami", "The node image to go with it, such as al2023@v20260903. Default: the stack's own.")] = None,
+    ami: Annotated[str | None, option("--ami", "The node image for it, such as al2023@v20260903. Default: the stack's own.")] = None,
 ) -> None:
     """Show what another Kubernetes version would change in a stack, and what would break (exit code 1). Changes nothing."""
     settings, images = _of(stack)
