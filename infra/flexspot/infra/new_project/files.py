@@ -92,14 +92,14 @@ def refuse_existing_files(folder: Path, names: Iterable[str]) -> None:
     above = sorted({each for path in paths.values() for each in path.parents})
     if blocking := [each for each in above if os.path.lexists(each) and not each.is_dir()]:
         raise ExplainedError(
-            f"{blocking[0]} is not a folder, but files of the project must be below it; nothing was written.",
-            "name another folder, or move it.",
+            f"{blocking[0]} is not a folder, but files of the project must be in it. Nothing was written.",
+            "name another folder, or move that file.",
             exit_code=ExitCode.BAD_USAGE,
         )
     if taken := [name for name, path in paths.items() if name not in SHARED and os.path.lexists(path)]:
         raise ExplainedError(
-            f"{folder} already has {', '.join(taken)}; nothing was written.",
-            "name another folder, or move these.",
+            f"{folder} already contains {', '.join(taken)}. Nothing was written.",
+            "name another folder, or move these files.",
             exit_code=ExitCode.BAD_USAGE,
         )
 
@@ -145,7 +145,7 @@ def write_project(folder: Path, files: Mapping[str, str]) -> Written:
                 file.write(text)
         except OSError as error:
             raise ExplainedError(
-                f"{path} cannot be written: {error.strerror}. Written before it: {', '.join(made) or 'nothing'}.",
+                f"{path} cannot be written: {error.strerror}. Files written before: {', '.join(made) or 'none'}.",
                 "name a writable folder with free space.",
                 exit_code=ExitCode.BAD_USAGE,
             ) from error
@@ -185,8 +185,8 @@ def _tried(folder: Path, name: str, cloud: Platform) -> StackPlan:
         given += [] if cloud is Platform.LOCAL else ["--account", "--prod-account", "--region", "--zone", "--machine"]
         given += ["--cidr"] if cloud is Platform.EKS else []
         raise ExplainedError(
-            f"these answers make no working stack {name}; nothing was written.",
-            f"change the answers that the lines above name: {', '.join(given)}.",
+            f"stack {name} cannot work with these answers. Nothing was written.",
+            f"change the answers that the lines above mention: {', '.join(given)}.",
             exit_code=ExitCode.BAD_USAGE,
             evidence=tuple(map(str, error.problems)),
         ) from error

@@ -245,11 +245,11 @@ def stack_preview(stack: str, project: Path, checkout: Path, plan: Path) -> Stac
         )
     except OSError as error:
         raise ExplainedError(
-            f"a preview of stack {stack} cannot be run: {error.strerror}.", "fix it, and run the command again."
+            f"stack {stack}: the preview cannot be started: {error.strerror}.", "fix the cause, and run the same command again."
         ) from error
     if done.returncode < 0 or done.returncode == _INTERRUPTED:
-        remedy = "run the same command again; a machine short of memory kills programs."
-        raise ExplainedError(f"the preview of stack {stack} was killed ({done.returncode}); it is not reviewed.", remedy)
+        remedy = "run the same command again; a machine that is short of memory kills programs."
+        raise ExplainedError(f"stack {stack}: the preview was killed ({done.returncode}), so the stack is not reviewed.", remedy)
     there = plan if plan.is_file() else None
     if there is not None:
         # The folder of the copy is not part of the change.
@@ -258,7 +258,8 @@ def stack_preview(stack: str, project: Path, checkout: Path, plan: Path) -> Stac
         return StackPreview(there)
     lines = [line for line in (done.stdout + done.stderr).splitlines() if line.startswith(_WHY)]
     return StackPreview(
-        there, tuple(lines or done.stderr.splitlines()[-5:] or [f"it exited with {done.returncode} and no output."])[:_LINES]
+        there,
+        tuple(lines or done.stderr.splitlines()[-5:] or [f"the preview ended with exit code {done.returncode} and no output."])[:_LINES],
     )
 
 

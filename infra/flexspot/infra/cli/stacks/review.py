@@ -412,9 +412,9 @@ def review(
     files = _stack_files(repository, project, base_commit, head_commit)
     for name in stacks or ():
         if name not in files:
-            raise bad_usage(f"there is no stack {name} on either side.", f"{nearest(name, files)}.")
+            raise bad_usage(f"--stack: neither revision has a stack {name}.", f"name another stack; {nearest(name, files)}.")
     asked = sorted(set(stacks)) if stacks else affected(changed, files)
-    err.print(f"{_counted(len(changed), 'changed file')}; {len(asked)} of {len(files)} stacks may be another: {', '.join(asked) or 'none'}")
+    err.print(f"{_counted(len(changed), 'changed file')}; {len(asked)} of {len(files)} stacks may change: {', '.join(asked) or 'none'}")
     with tempfile.TemporaryDirectory(prefix="flexspot-review-") as made:
         previews = _previews(repository, project, {base_commit: "base", head_commit: "head"}, asked, Path(made)) if asked else {}
         sides = [(each, previews[each, base_commit], previews[each, head_commit]) for each in asked]
