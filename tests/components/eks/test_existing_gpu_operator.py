@@ -79,7 +79,7 @@ def test_another_value_or_effect_is_not_tolerated(tolerations: list[dict[str, st
 def test_a_required_part_that_is_off_is_refused() -> None:
     off = policy(EVERYWHERE, devicePlugin={"enabled": False}, dcgmExporter={"enabled": False})
 
-    with pytest.raises(pulumi.RunError, match=r"devicePlugin\.enabled\n.*dcgmExporter\.enabled, or say measurement\.dcgm_exporter: false"):
+    with pytest.raises(pulumi.RunError, match=r"devicePlugin\.enabled\n.*dcgmExporter\.enabled, or set measurement\.dcgm_exporter: false"):
         seen(off)
     with pytest.raises(pulumi.RunError) as refused:
         seen(off, dcgm_exporter=False)
