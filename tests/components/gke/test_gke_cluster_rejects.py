@@ -24,8 +24,8 @@ def system_pool(**changes: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     "change,problem",
     [
-        ({"cluster": "c" * 41}, "it must be 1 to 40 lower-case letters"),
-        ({"project": "acme"}, "project is 'acme'; it must be a project's id"),
+        ({"cluster": "c" * 41}, "must be 1 to 40 lower-case letters"),
+        ({"project": "acme"}, "project (is 'acme'): must be a project ID"),
         ({"zones": []}, "zones is []; it must have zones of us-central1"),
         ({"zones": ["us-east1-b"]}, "zones is ['us-east1-b']; it must have zones of us-central1"),
         ({"zones": ["us-central1-a", "us-central1-a"]}, "each once"),

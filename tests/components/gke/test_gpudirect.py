@@ -66,8 +66,8 @@ def test_names_of_networks_and_subnetworks_are_in_the_order_of_a_nodes_cards(out
         ({"rdma_networks": 0}, "rdma_networks is 0; it must be 1 to 15"),
         ({"rdma_networks": 16}, "rdma_networks is 16; it must be 1 to 15"),
         ({"cidr": "192.168.0.0/24"}, "cidr is '192.168.0.0/24'; it must be /8 to /20"),
-        ({"cidr": "192.168.0.1/16"}, "cidr is '192.168.0.1/16'; it must be an IPv4 range"),
-        ({"network": "Prod"}, "network is 'Prod'"),
+        ({"cidr": "192.168.0.1/16"}, "cidr (is '192.168.0.1/16'): must be an IPv4 range"),
+        ({"network": "Prod"}, "network (is 'Prod'): must"),
     ],
 )
 def test_arguments_that_google_cloud_would_reject_are_refused_before_anything_is_registered(

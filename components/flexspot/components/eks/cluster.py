@@ -112,7 +112,7 @@ def _check_system_pool(where: str, pool: EksSystemPoolArgs) -> None:
 
 def _check_versions(where: str, versions: dict[str, str]) -> None:
     for addon, version in versions.items():
-        check_choice(f"{where} addon_versions names {addon!r}, which", addon, sorted(each.name for each in ADDONS))
+        check_choice(f"{where} addon_versions", addon, sorted(each.name for each in ADDONS))
         if version == RECOMMENDED:
             continue
         if not re.fullmatch(ADDON_VERSION, version):
@@ -460,7 +460,7 @@ class EksTeamLogins(pulumi.ComponentResource):
 def _check_logins(where: str, partition: str, groups: dict[str, list[str]]) -> None:
     check_choice(f"{where} partition", partition, list(PARTITIONS))
     for role, of_role in groups.items():
-        check_form(f"{where} groups names {role!r}, which", role, IAM_ROLE)
+        check_form(f"{where} groups", role, IAM_ROLE)
         if not re.match(rf"arn:{re.escape(partition)}:", role):
             raise ValueError(f"{where} groups names {role}, a role of another partition than {partition}; name a role of the cluster's own")
         if not of_role:
