@@ -155,7 +155,7 @@ def check_aws_tags(owner: str, tags: dict[str, str]) -> None:
     The limits are common to all services: https://docs.aws.amazon.com/tag-editor/latest/userguide/best-practices-and-strats.html
     """
     if len(tags) > _TAGS:
-        raise ValueError(f"{owner}: tags: {len(tags)} are more than the {_TAGS} that AWS allows per resource; remove some")
+        raise ValueError(f"{owner}: tags: {len(tags)} exceed AWS's limit of {_TAGS} per resource; remove some")
     for key, value in tags.items():
         if not _TAG_KEY.fullmatch(key) or len(key) > AWS_TAG_KEY_CHARACTERS or key.lower().startswith("aws:"):
             raise ValueError(
@@ -216,7 +216,7 @@ def check_gcp_labels(owner: str, labels: dict[str, str]) -> None:
     The APIs state the pattern (such as gcp.parallelstore.Instance in pulumi_gcp) and the number, 64 per resource.
     """
     if len(labels) > _LABELS:
-        raise ValueError(f"{owner}: labels: {len(labels)} are more than the {_LABELS} that Google Cloud allows per resource; remove some")
+        raise ValueError(f"{owner}: labels: {len(labels)} exceed Google Cloud's limit of {_LABELS} per resource; remove some")
     for key, value in labels.items():
         if not _LABEL_KEY.fullmatch(key):
             raise ValueError(

@@ -89,7 +89,7 @@ def test_key_retention_folders_and_destruction_can_be_set(register: Register) ->
         ({"folders": ["../red"]}, "folders has '../red'"),
         ({"labels": {"flexspot.dev/owner": "ann"}}, "labels: the key 'flexspot.dev/owner' must be a lower-case letter"),
         ({"labels": {"owner": "Ann"}}, "labels.owner (is 'Ann'): must have at most 63 of a-z"),
-        ({"labels": {f"key-{number}": "" for number in range(65)}}, "labels: 65 are more than the 64 that Google Cloud allows"),
+        ({"labels": {f"key-{number}": "" for number in range(65)}}, "labels: 65 exceed Google Cloud's limit of 64 per"),
     ],
 )
 def test_buckets_that_cloud_storage_would_reject_or_that_cost_extra_are_refused_before_anything_is_registered(

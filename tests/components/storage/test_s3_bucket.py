@@ -154,7 +154,7 @@ def test_its_outputs_are_name_and_url(outputs: Outputs) -> None:
         ({"kms_key": "alias/checkpoints"}, "kms_key (is 'alias/checkpoints'): must be a key's ARN such as arn:aws:kms:"),
         ({"tags": {"aws:owner": "ann"}}, "tags: the key 'aws:owner' must have 1 to 128 letters"),
         ({"tags": {"owner": "ann;bob"}}, "tags.owner (is 'ann;bob'): must"),
-        ({"tags": {f"key-{number}": "" for number in range(51)}}, "tags: 51 are more than the 50 that AWS allows per resource"),
+        ({"tags": {f"key-{number}": "" for number in range(51)}}, "tags: 51 exceed AWS's limit of 50 per resource; remove some"),
     ],
 )
 def test_arguments_that_s3_would_reject_are_refused_before_anything_is_registered(
