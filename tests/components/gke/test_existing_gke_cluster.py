@@ -116,7 +116,7 @@ def test_a_zonal_cluster_is_looked_up_and_named_by_its_zone() -> None:
 @pytest.mark.parametrize(
     "change,problem",
     [
-        ({"zone": "us-east1-b"}, "zone (is 'us-east1-b'): is not a zone of us-central1; use that of"),
+        ({"zone": "us-east1-b"}, "zone (is 'us-east1-b'): is not a zone of us-central1; use the"),
         ({"zone": "us-central12-a"}, "zone (is 'us-central12-a'): is not a zone of us-central1"),
         ({"access": "public"}, "access (is 'public'): must be one of private, dns_iam, public_cidrs"),
         ({"mode": "auto"}, "mode (is 'auto'): must be one of standard, autopilot"),

@@ -179,8 +179,7 @@ class ExistingGkeCluster(pulumi.ComponentResource):
             check_choice(f"{where} mode", mode, list(GkeMode))
         called, region, zone = args["cluster"], args["region"], args.get("zone")
         if zone is not None and not zone.startswith(f"{region}-"):
-            remedy = "use that of the control plane, or leave it out if that is regional"
-            raise ValueError(f"{where} zone (is {zone!r}): is not a zone of {region}; {remedy}")
+            raise ValueError(f"{where} zone (is {zone!r}): is not a zone of {region}; use the control plane's, or leave it out if regional")
         location = zone or region
         super().__init__("flexspot:index:ExistingGkeCluster", name, {**args}, opts)
         # Resources that depend on the system nodes of a cluster of this project depend on an existing cluster as a whole.
