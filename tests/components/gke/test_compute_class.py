@@ -125,7 +125,7 @@ def test_its_name_is_an_output(outputs: Outputs) -> None:
             ACCOUNT,
             "priorities[1]: capacity_type (is on-demand): must be spot or flex-start",
         ),
-        ([{**SPOT, "capacity_type": "reserved"}], ACCOUNT, "for others, list a pool with a ceiling in pools"),
+        ([{**SPOT, "capacity_type": "reserved"}], ACCOUNT, "for other types, list a pool with a ceiling in pools"),
         ([{**SPOT, "gpus": 8}], ACCOUNT, "machine (is g2-standard-8): has 1 nvidia-l4 (requested: 8"),
         ([{**FLEX, "machine": "a3-edgegpu-8g", "accelerator": "nvidia-h100-80gb", "gpus": 8}], ACCOUNT, "machine (is a3-edgegpu-8g): DWS"),
         (

@@ -264,7 +264,7 @@ def _check_autopilot(where: str, args: GkeClusterArgs) -> None:
 def _check_standard(where: str, args: GkeClusterArgs) -> None:
     if args["system_pool"] is None:
         problem = "is required with mode standard, because controllers need nodes without GPUs"
-        refuse(where, SettingsProblem("system_pool", "", problem, "add one, such as of e2-standard-4"))
+        refuse(where, SettingsProblem("system_pool", "", problem, "add one, with a machine such as e2-standard-4"))
     _check_system_pool(where, filled(GkeSystemPoolArgs, args["system_pool"]), len(args["zones"]))
     if args["auto_provisioning"] is not None:
         _check_ceilings(where, args["auto_provisioning"])
@@ -278,8 +278,8 @@ def _check_system_pool(where: str, pool: GkeSystemPoolArgs, zones: int) -> None:
         problem = f"must be at least {zones}, because the pool starts with a node in each of the {zones} zones"
         refuse(where, SettingsProblem("system_pool.max_nodes", str(options.max_nodes), problem, "raise it, or use fewer zones"))
     if pool["disk_gib"] < _SMALLEST_DISK_GIB:
-        problem = f"must be at least {_SMALLEST_DISK_GIB}"
-        refuse(where, SettingsProblem("system_pool.disk_gib", str(pool["disk_gib"]), problem, "use 100 if in doubt"))
+        limit = f"must be at least {_SMALLEST_DISK_GIB}"
+        refuse(where, SettingsProblem("system_pool.disk_gib", str(pool["disk_gib"]), limit, "use 100 if in doubt"))
     if pool["boot_disk_type"] is not None:
         check_choice(f"{where}: system_pool.boot_disk_type", pool["boot_disk_type"], list(BootDisk))
     known = machines_of(Vendor.GCP).get(pool["machine"])

@@ -109,7 +109,7 @@ def _created(where: str, priority: ComputeClassPriorityArgs, *, autopilot: bool)
         raise ValueError(f"{where}: capacity_type (is {capacity_type}): must be one of {', '.join(_ON_AUTOPILOT)} on Autopilot")
     if not autopilot and capacity_type not in {CapacityType.SPOT, CapacityType.FLEX_START}:
         problem = "must be spot or flex-start, because pools that GKE creates have no ceiling"
-        refuse(where, SettingsProblem("capacity_type", str(capacity_type), problem, "for others, list a pool with a ceiling in pools"))
+        refuse(where, SettingsProblem("capacity_type", str(capacity_type), problem, "for other types, list a pool with a ceiling in pools"))
     gpus, described = cast("int", priority.get("gpus")), priority.get("machine_description")
     machine = gpu_machine(where, AskedGpus(str(priority.get("machine")), str(priority.get("accelerator")), gpus, described))
     if capacity_type == CapacityType.FLEX_START and not machine.flex_start:

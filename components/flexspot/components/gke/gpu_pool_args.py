@@ -324,8 +324,9 @@ def checked_pool(name: str, args: GkeGpuNodePoolArgs) -> CheckedPool:
 def _check_limits(where: str, args: GkeGpuNodePoolArgs) -> None:
     most, least = args["max_nodes"], args.get("min_nodes") or 0
     if most < 1:
-        problem = SettingsProblem("max_nodes", str(most), "a GPU pool needs a ceiling of at least one node", "raise it")
-        refuse(f"gpu-pool-without-limit: {where}", problem)
+        raise ValueError(
+            f"gpu-pool-without-limit: {where}: max_nodes (is {most}): a GPU pool needs a ceiling of at least one node; raise it"
+        )
     if not 0 <= least <= most:
         refuse(where, SettingsProblem("min_nodes", str(least), f"must be 0 to max_nodes ({most})", "change one of them"))
 
@@ -335,8 +336,8 @@ def _taints_and_labels(where: str, args: GkeGpuNodePoolArgs) -> Iterator[Setting
     of_gpus = [taint for taint in taints if taint["key"] == key]
     if not any(taint["effect"] in {"NoSchedule", "NoExecute"} for taint in of_gpus):
         found = ", ".join(f"{taint['key']}:{taint['effect']}" for taint in taints) or "none"
-        problem = SettingsProblem("taints", found, "other pods would fill the nodes", f"add {key}=present:NoSchedule")
-        refuse(f"gpu-pool-without-taint: {where}", problem)
+        remedy = f"add {key}=present:NoSchedule"
+        raise ValueError(f"gpu-pool-without-taint: {where}: taints (is {found}): other pods would fill the nodes; {remedy}")
     for taint in of_gpus:
         if taint["value"] != "present":
             problem = "GKE sets a taint of this key with the value present, so the nodes would have two"

@@ -306,8 +306,7 @@ class GkeRdmaNodes(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: GkeRdmaNodesArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         if not args["accelerators"]:
-            problem = SettingsProblem("accelerators", "empty", "must be the GPUs of the nodes with RDMA network cards", "add one")
-            refuse(f"GkeRdmaNodes {name}", problem)
+            raise ValueError(f"GkeRdmaNodes {name}: accelerators (is empty): must be the GPUs of nodes with RDMA network cards; add one")
         super().__init__("flexspot:index:GkeRdmaNodes", name, {**args}, opts)
         child = pulumi.ResourceOptions(parent=self)
         rdma = rdma_network_names(args["rdma_networks"])

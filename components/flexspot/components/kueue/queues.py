@@ -321,19 +321,20 @@ def check_queues(name: str, args: QueuesArgs) -> None:
     owners = [("queue", queue["name"], queue["quotas"]) for queue in args["queues"]]
     owners += [("cohort", cohort["name"], cohort["quotas"]) for cohort in args["cohorts"]]
     _check_flavors(where, args)
-    remedy = f"use one of {', '.join(sorted(flavors))}"
+    other_flavors, other_cohorts = (f"use one of {', '.join(sorted(names))}" for names in (flavors, cohorts))
     for kind, owner, quotas in owners:
         for quota in quotas:
             if quota["flavor"] not in flavors:
-                refuse(f"{where}: {kind} {owner}", SettingsProblem("flavor of a quota", quota["flavor"], "is not in flavors", remedy))
-    remedy = f"use one of {', '.join(sorted(cohorts))}"
+                refuse(
+                    f"{where}: {kind} {owner}", SettingsProblem("flavor of a quota", quota["flavor"], "is not in flavors", other_flavors)
+                )
     for cohort in args["cohorts"]:
         if (parent := cohort.get("parent")) is not None and parent not in cohorts:
-            refuse(f"{where}: cohort {cohort['name']}", SettingsProblem("parent", parent, "is not in cohorts", remedy))
+            refuse(f"{where}: cohort {cohort['name']}", SettingsProblem("parent", parent, "is not in cohorts", other_cohorts))
         _check_weight(f"{where}: cohort {cohort['name']}", cohort.get("weight", 1))
     for queue in args["queues"]:
         if queue["cohort"] not in cohorts:
-            refuse(f"{where}: queue {queue['name']}", SettingsProblem("cohort", queue["cohort"], "is not in cohorts", remedy))
+            refuse(f"{where}: queue {queue['name']}", SettingsProblem("cohort", queue["cohort"], "is not in cohorts", other_cohorts))
         _check_queue(f"{where}: queue {queue['name']}", queue)
 
 
