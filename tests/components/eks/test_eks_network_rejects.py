@@ -23,8 +23,8 @@ TWO = {
 @pytest.mark.parametrize(
     "change,problem",
     [
-        ({"cluster": "c" * 101}, "cluster is '" + "c" * 101 + "'; it must be letters, digits, hyphens and underscores, 100 at most"),
-        ({"region": "us-central1"}, "region is 'us-central1'; it must be a region such as us-east-1"),
+        ({"cluster": "c" * 101}, "cluster (is '" + "c" * 101 + "'): must be letters, digits, hyphens and underscores, 100 at most"),
+        ({"region": "us-central1"}, "region (is 'us-central1'): must be a region such as us-east-1"),
         ({"nat": "none"}, "nat (is 'none'): is not one of the allowed values; allowed: per-zone, single"),
         ({"zones": ["us-east-1a"]}, "zones (is ['us-east-1a']): must list two to six zones of us-east-1"),
         ({"zones": ["us-east-1a", "us-east-1a", "us-east-1b"]}, "each once"),

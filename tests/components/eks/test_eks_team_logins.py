@@ -44,12 +44,12 @@ def test_roles_with_the_same_name_have_separate_entries_by_account_and_path(regi
 @pytest.mark.parametrize(
     "changes,problem",
     [
-        ({"groups": {"nlp": ["nlp"]}}, "key of groups is 'nlp'; it must be the ARN of a role"),
-        ({"groups": {f"arn:aws:iam::{ACCOUNT}:user/ada": ["nlp"]}}, "it must be the ARN of a role"),
-        ({"groups": {ROLE: []}}, f"groups.{ROLE}: is empty, so the role would have no permissions"),
-        ({"groups": {ROLE: ["system:masters"]}}, "begins with a prefix that EKS reserves: system:, eks:, aws:, amazon:, iam:"),
-        ({"groups": {ROLE: ["nlp", "iam:nlp"]}}, f"groups.{ROLE} (is 'iam:nlp')"),
-        ({"partition": "aws-cn"}, "belongs to another partition than the cluster, aws-cn"),
+        ({"groups": {"nlp": ["nlp"]}}, "groups (is 'nlp'): must be the ARN of a role"),
+        ({"groups": {f"arn:aws:iam::{ACCOUNT}:user/ada": ["nlp"]}}, "must be the ARN of a role"),
+        ({"groups": {ROLE: []}}, "has none for"),
+        ({"groups": {ROLE: ["system:masters"]}}, "EKS keeps what begins with system:, eks:, aws:, amazon:, iam:"),
+        ({"groups": {ROLE: ["nlp", "iam:nlp"]}}, "groups has 'iam:nlp'"),
+        ({"partition": "aws-cn"}, "a role of another partition than aws-cn"),
     ],
 )
 def test_arguments_that_eks_would_reject_are_refused_before_anything_is_registered(

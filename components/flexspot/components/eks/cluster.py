@@ -105,7 +105,7 @@ def _check_system_pool(where: str, pool: EksSystemPoolArgs) -> None:
 
 def _check_versions(where: str, versions: dict[str, str]) -> None:
     for addon, version in versions.items():
-        check_choice(f"{where}: key of addon_versions", addon, sorted(each.name for each in ADDONS))
+        check_choice(f"{where} addon_versions", addon, sorted(each.name for each in ADDONS))
         if version == RECOMMENDED:
             continue
         if not re.fullmatch(ADDON_VERSION, version):
@@ -448,7 +448,7 @@ class EksTeamLogins(pulumi.ComponentResource):
 def _check_logins(where: str, partition: str, groups: dict[str, list[str]]) -> None:
     check_choice(f"{where}: partition", partition, list(PARTITIONS))
     for role, of_role in groups.items():
-        check_form(f"{where}: key of groups", role, IAM_ROLE)
+        check_form(f"{where} groups", role, IAM_ROLE)
         if not re.match(rf"arn:{re.escape(partition)}:", role):
             problem = f"belongs to another partition than the cluster, {partition}"
             refuse(where, SettingsProblem(f"groups.{role}", "", problem, "name a role of the cluster's partition"))

@@ -354,13 +354,13 @@ def refusal(version: str, channel: str, *, running: str | None, offered: Offered
     if offered is None or name in offered.newest or (running is not None and not is_below(running, version)):
         return None
     default = offered.default.get(name)
-    remedy = f"its default is {default}: say {minor_version(default)!r}, or leave it out" if default else "leave it out"
-    return f"min_version is {version!r}, and the channel {channel} offers no release of it; {remedy} (cluster.min_version)"
+    remedy = f"use {minor_version(default)!r} (its default is {default}), or leave it out" if default else "leave it out"
+    return f"min_version (is {version!r}): the channel {channel} offers no release of it; {remedy} (cluster.min_version)"
 
 
 REMEDY = (
-    "GKE reportedly keeps a limit that is removed while node auto-provisioning is on, so this one would stay, or the run would fail: "
-    "list accelerators without a pool, or that only boot from Hyperdisk, in `cluster.former_accelerators`"
+    "GKE is reported to keep a limit that is removed while node auto-provisioning is on, so the limit would stay or the update would fail; "
+    "list accelerators without a pool, or whose pools only boot from Hyperdisk, in `cluster.former_accelerators`"
 )
 
 
