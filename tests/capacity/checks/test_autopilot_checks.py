@@ -96,7 +96,7 @@ def test_a_class_that_reaches_pools_of_other_classes_is_refused() -> None:
 
     assert (problem.rule, problem.path, problem.value) == ("class-reaches-other-pools", "classes.training", "l4-spot, a100-spot")
     assert problem.problem == (
-        "its pools have only gke-accelerator-count: 1, gke-spot: true in common, so a queue would give its jobs nodes of t4-spot too"
+        "its pools have only gke-accelerator-count: 1, gke-spot: true in common, so a queue would also give its jobs nodes of t4-spot"
     )
     assert problem.allowed == "let t4-spot serve training as well, or split the class into one for each kind of node"
 

@@ -99,7 +99,7 @@ def test_on_pools_with_different_numbers_of_interfaces_it_asks_for_what_all_have
     [
         ("prod-eks", {"workload_class": "best-effort"}, "the stack has them in h100-reserved (32 for 8 GPUs, for training); leave it out"),
         ("prod-gke", {}, "which the namespaces of teams refuse); leave it out for the nodes' ordinary network"),
-        ("local", {}, "is for pools with EFA interfaces, and class training has none with one for a pod of 1 GPU(s)"),
+        ("local", {}, "needs a pool with EFA interfaces for a pod of 1 GPU(s), and class training has none"),
     ],
 )
 def test_a_request_for_efa_without_such_a_pool_is_refused_with_the_pools_that_have_it(
