@@ -168,7 +168,7 @@ def test_a_job_of_another_teams_project_is_refused_with_the_teams_own() -> None:
     with pytest.raises(WorkloadError) as refused:
         objects_of(owned, "queued-job", {**written, "project": "ads"})
     [problem] = refused.value.problems
-    assert str(problem) == "project (is 'ads'): is not one of team team-alpha's; did you mean asr? allowed: asr, tts"
+    assert str(problem) == "project (is 'ads'): is not a project of team-alpha; did you mean asr? allowed: asr, tts"
     assert objects_of(owned, "queued-job", {**written, "project": "tts"})
     assert objects_of(plan, "queued-job", {**written, "project": "ads"}), "a team without a list names any"
 

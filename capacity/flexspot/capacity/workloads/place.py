@@ -67,7 +67,7 @@ def find_place(plan: Plan, request: WorkloadRequest, kind: str, *, queued: bool 
         problems.append(SettingsProblem("team", repr(request.team), "is not a team", nearest(request.team, teams)))
     elif request.project and team.projects and request.project not in team.projects:
         problems.append(
-            SettingsProblem("project", repr(request.project), f"is not one of team {team.name}'s", nearest(request.project, team.projects))
+            SettingsProblem("project", repr(request.project), f"is not a project of {team.name}", nearest(request.project, team.projects))
         )
     if route is None:
         problems.append(_unknown_class_problem(plan, request))

@@ -111,9 +111,7 @@ def priority_classes_are_not_the_clusters_own(resolved: ResolvedSettings) -> Ite
     for name, each in resolved.known_classes.items():
         if each.priority_class.startswith("system-"):
             path = f"classes.{name}.priority_class"
-            yield SettingsProblem(
-                path, repr(each.priority_class), "has the prefix system- of Kubernetes", "choose another name", "reserved-name"
-            )
+            yield SettingsProblem(path, repr(each.priority_class), "is reserved for Kubernetes", "choose another name", "reserved-name")
 
 
 def flavors_do_not_take_a_pools_name(pool: ResolvedPool) -> Iterator[SettingsProblem]:
@@ -129,11 +127,7 @@ def pools_do_not_take_a_name_of_the_platform(resolved: ResolvedSettings) -> Iter
     for pool in resolved.pools.values():
         if pool.name in names or pool.name.startswith(prefixes):
             yield SettingsProblem(
-                f"{pool.path}.name",
-                repr(pool.name),
-                "is a pool name that the cluster already uses",
-                "choose another name",
-                "reserved-name",
+                f"{pool.path}.name", repr(pool.name), "is a pool name of the cluster itself", "choose another name", "reserved-name"
             )
 
 

@@ -192,7 +192,7 @@ def missing_ceilings_are_reported(resolved: ResolvedSettings) -> Iterator[Settin
     """Warn that Autopilot has no ceilings. The ceiling of a node pool applies whatever pods request, and Autopilot has no node pools."""
     if resolved.autopilot:
         problem = "has no node pools and therefore no ceilings: only Kueue, ResourceQuota and project quota limit the cost"
-        remedy = "request a project quota equal to the pools' ceilings, and set it in gpu_quotas, or use mode: standard, where every ceiling applies"
+        remedy = "request a project quota equal to the pools' ceilings and set it in gpu_quotas, or use mode: standard, which has ceilings"
         yield SettingsProblem("cluster.mode", "autopilot", problem, remedy, "autopilot-without-ceilings", refused=False)
 
 
@@ -315,13 +315,8 @@ def autopilot_supports_the_capacity_types(resolved: ResolvedSettings) -> Iterato
         reservation = pool.settings.reservation if isinstance(pool.settings, GkePool) else None
         if reservation is not None and reservation.use is ReservationUse.ANY:
             problem = "Autopilot uses only reservations that are named"
-            yield SettingsProblem(
-                f"{pool.path}.reservation.use",
-                "any",
-                problem,
-                "allowed: specific, with the reservation's name",
-                "any-reservation-on-autopilot",
-            )
+            remedy = "allowed: specific, with the reservation's name"
+            yield SettingsProblem(f"{pool.path}.reservation.use", "any", problem, remedy, "any-reservation-on-autopilot")
         if reservation is not None and reservation.block is not None:
             unsupported = _Unsupported("a pod on Autopilot can name a reservation, but not a block of it")
             yield _refused(f"{pool.path}.reservation.block", reservation.block, unsupported, _AUTOPILOT)

@@ -146,9 +146,7 @@ def eks_ranges_have_room(resolved: ResolvedSettings, settings: EksSettings) -> I
     for pool in resolved.pools.values():
         inside = sum(rooms.get(zone, 0) for zone in pool.settings.zones)
         if pool.settings.zones and pool.max_nodes * each_node > inside:
-            problem = (
-                f"these zones have room for {inside} addresses, but the pool's {pool.max_nodes} nodes can take {pool.max_nodes * each_node}"
-            )
+            problem = f"have room for {inside} addresses, but the pool's {pool.max_nodes} nodes can take {pool.max_nodes * each_node}"
             yield SettingsProblem(
                 f"{pool.path}.zones", ", ".join(pool.settings.zones), problem, "use more zones or ranges", "range-too-small"
             )
@@ -289,7 +287,7 @@ def _images_for(resolved: ResolvedSettings, settings: EksSettings) -> str:
     family, version = settings.cluster.image.partition("@")[0], settings.cluster.version
     newer = "`flexspot images refresh` asks AWS for others"
     if fitting := resolved.images.with_images_for(family, version):
-        return f"for Kubernetes {version}, {fitting[0]} to {fitting[-1]} (the newest known); {newer}"
+        return f"releases for Kubernetes {version}: {fitting[0]} to {fitting[-1]} (the newest known); {newer}"
     return f"no release with images for Kubernetes {version} is known, only for {', '.join(resolved.images.versions(family))}; {newer}"
 
 

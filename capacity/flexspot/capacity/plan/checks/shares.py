@@ -152,9 +152,7 @@ def unqueued_gpus_are_of_unqueued_pools(resolved: ResolvedSettings) -> Iterator[
         promised = resolved.unqueued_gpus[name]
         if not pool.queued and promised > pool.ceiling.gpus:
             problem = f"teams may use {promised} GPUs of pool {name} at once, but its ceiling is {pool.ceiling.gpus}: some pods would wait"
-            yield SettingsProblem(
-                "teams", "", problem, "lower unqueued, or raise the ceiling", "unqueued-gpus-above-ceiling", refused=False
-            )
+            yield SettingsProblem("teams", "", problem, "lower them, or raise the ceiling", "unqueued-gpus-above-ceiling", refused=False)
         if promised == 0 and not pool.queued:
             problem = f"no team may use pool {name}: none has unqueued GPUs of it"
             remedy = f"set unqueued.{name} for the teams that run services"

@@ -102,4 +102,4 @@ def former_accelerators_have_no_pool(resolved: ResolvedSettings, settings: GkeSe
             yield SettingsProblem(path, name, "is not a known GPU of GKE", nearest(name, known), "unknown-accelerator")
         elif name in used and gke_could_boot(resolved, name):
             problem = "is the GPU of a pool, and a limit of 1 would cap the pool"
-            yield SettingsProblem(path, name, problem, "remove it: the limit is then the ceilings of its pools", "accelerator-with-pool")
+            yield SettingsProblem(path, name, problem, "remove it: its pools' ceilings are then the limit", "accelerator-with-pool")

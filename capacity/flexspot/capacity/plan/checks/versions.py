@@ -222,9 +222,7 @@ def upgrades_do_not_interrupt_runs(resolved: ResolvedSettings, settings: GkeSett
         upgraded = pool.settings.capacity_type in {CapacityType.ON_DEMAND, CapacityType.RESERVED} and not maintenance.holds_nodes
         met = sorted(set(pool.settings.serves) & set(longest))
         if upgraded and met and isinstance(pool.settings, GkePool) and not pool.settings.hold_upgrades:
-            problem = (
-                f"a window opens every {between} hours, but runs of {', '.join(met)} on {pool.name} last longer: an upgrade stops them"
-            )
+            problem = f"a window opens every {between} hours, but runs of {', '.join(met)} on {pool.name} last longer: upgrades stop them"
             remedy = "open windows on fewer days, set hold_upgrades on the pool, or give the class a shorter run_limit_hours"
             written = ", ".join(maintenance.days) or "every day"
             yield SettingsProblem("cluster.maintenance", written, problem, remedy, "upgrade-within-a-run", refused=False)
