@@ -85,7 +85,7 @@ def karpenter_works_with_the_version(resolved: ResolvedSettings) -> Iterator[Set
     version, path = own or table.chart.version, "controllers.karpenter.version" if own else "cluster.version"
     known = table.range_of(version)
     if known is None:
-        problem = f"is a minor version that Flexspot does not know (the platform is written for {minor_version(table.chart.version)})"
+        problem = f"is a minor version that Flexspot does not know: the platform is written for {minor_version(table.chart.version)}"
         remedy = "see https://karpenter.sh/docs/upgrading/ for what changed, or leave it out"
         yield SettingsProblem(path, repr(version), problem, remedy, "karpenter-not-known", refused=False)
     elif cluster is not None and not known.has(cluster):
