@@ -50,7 +50,7 @@ def test_a_zone_name_without_the_machine_gets_a_warning_with_ids_in_the_oldest_r
     assert not problem.refused
     assert (
         problem.allowed
-        == "the catalog has another account's zone names, and AWS maps names differently in each account; zone ids that have it: use1-az6"
+        == "the catalog has another account's zone names, and AWS maps them for each account; zone ids that have it: use1-az6"
     )
 
 

@@ -116,7 +116,9 @@ def test_a_pod_too_small_for_a_whole_interface_has_none() -> None:
     plan = plan_with(("a100", "p4d.24xlarge"))
 
     assert asked(pod_on(plan, pods=2, gpus=1)) == (None, None)
-    with pytest.raises(WorkloadError, match=r"none with one for a pod of 1 GPU\(s\); the stack has them in a100 \(4 for 8 GPUs"):
+    with pytest.raises(
+        WorkloadError, match=r"for a pod of 1 GPU\(s\), and class training has none; the stack has them in a100 \(4 for 8 GPUs"
+    ):
         pod_on(plan, pods=2, gpus=1, fast_network=True)
 
 
@@ -171,7 +173,9 @@ def test_a_gang_with_some_pools_without_gpudirect_says_so_and_how_to_get_it() ->
 
 def test_pods_of_a_part_of_a_node_have_none_because_its_cards_are_all_for_one_pod() -> None:
     assert interfaces(template_of(job(gpus=4, gpu_models=("h200",)))) == []
-    with pytest.raises(WorkloadError, match=r"none with one for a pod of 4 GPU\(s\); the stack has them in b200 \(8 for 8 GPUs"):
+    with pytest.raises(
+        WorkloadError, match=r"for a pod of 4 GPU\(s\), and class training has none; the stack has them in b200 \(8 for 8 GPUs"
+    ):
         job(gpus=4, fast_network=True)
 
 

@@ -103,7 +103,7 @@ def _excludes(route: RoutePlan, left_out: Iterable[PoolPlan]) -> bool:
 def _inseparable_problem(request: WorkloadRequest, route: RoutePlan, pools: tuple[PoolPlan, ...]) -> SettingsProblem:
     written = wishes(request)
     fitting, every = (", ".join(each) for each in ([pool.name for pool in pools], [each.pool for each in route.pools]))
-    problem = f"only pools {fitting} match, but GKE chooses among all pools of class {route.workload_class} ({every})"
+    problem = f"is met only by {fitting}, but GKE chooses among all pools of class {route.workload_class} ({every})"
     remedy = "leave it out, or add a separate class for them to the stack"
     return SettingsProblem(", ".join(written), "; ".join(written.values()), problem, remedy)
 
@@ -149,7 +149,7 @@ class _Narrowing:
 
     def _of_memory(self, candidates: tuple[RoutePool, ...]) -> tuple[RoutePool, ...]:
         wanted = self._request.gpu_memory_gb or 0
-        problem = f"is more than any GPU has that team {self._team.name} can use in class {self._route.workload_class}"
+        problem = f"is above the memory of each GPU that team {self._team.name} can use in class {self._route.workload_class}"
         remedy = f"available: {self._gpus(candidates)}; spread the model over several GPUs, or add such a pool to the stack"
         return self._wished("gpu_memory_gb", candidates, lambda each: self.pool_of[each.pool].gpu_memory_gb >= wanted, problem, remedy)
 
