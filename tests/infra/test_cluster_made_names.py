@@ -90,5 +90,5 @@ def test_a_team_cannot_have_a_namespace_that_others_create(name: str) -> None:
     settings = shipped("dev-gke")
     settings["teams"][0]["name"] = name
 
-    with pytest.raises(SettingsError, match="is a namespace of the cluster itself"):
+    with pytest.raises(SettingsError, match="is the name of a system namespace"):
         declared("dev-gke", settings)

@@ -26,7 +26,7 @@ def test_autopilot_gets_one_warning_about_missing_ceilings() -> None:
     plan = plan_of("gke", AUTOPILOT)
 
     assert [(each.rule, each.path) for each in plan.warnings] == [("autopilot-without-ceilings", "cluster.mode")]
-    assert "only Kueue, ResourceQuota and project quota cap spend" in plan.warnings[0].text
+    assert "only Kueue, ResourceQuota and project quota limit the cost" in plan.warnings[0].text
     assert reports(missing_ceilings_are_reported, "gke", {}) == []
 
 
@@ -50,7 +50,7 @@ def test_pools_that_pods_request_by_the_same_labels_are_refused(other: dict[str,
 
     assert (problem.rule, problem.path, problem.refused) == ("pools-not-told-apart", "pools.1", True)
     assert "pool l4-spot" in problem.problem
-    assert "split them" in problem.allowed
+    assert "make them differ" in problem.allowed
     assert "or merge them" in problem.allowed
     assert "gke-accelerator: nvidia-l4" in problem.value
 
@@ -96,7 +96,7 @@ def test_a_class_that_reaches_pools_of_other_classes_is_refused() -> None:
 
     assert (problem.rule, problem.path, problem.value) == ("class-reaches-other-pools", "classes.training", "l4-spot, a100-spot")
     assert problem.problem == (
-        "its pools have only gke-accelerator-count: 1, gke-spot: true in common, so a queue would give its jobs nodes of t4-spot too"
+        "its pools have only gke-accelerator-count: 1, gke-spot: true in common, so a queue would also give its jobs nodes of t4-spot"
     )
     assert problem.allowed == "let t4-spot serve training as well, or split the class into one for each kind of node"
 

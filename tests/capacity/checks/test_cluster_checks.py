@@ -92,7 +92,7 @@ def test_a_release_without_a_neuron_image_is_refused(tmp_path: Path) -> None:
 
     assert problem.refused
     assert str(problem).startswith(
-        "cluster.ami (is 'al2023@v20270105'): has no image with Neuron's driver for Kubernetes 1.35; no node of trn would launch; "
+        "cluster.ami (is 'al2023@v20270105'): has no image with Neuron's driver for Kubernetes 1.35, so no node of trn would launch; "
     )
 
 

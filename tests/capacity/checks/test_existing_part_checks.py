@@ -89,11 +89,11 @@ def test_settings_without_effect_are_reported_with_their_path(cloud: str, change
 def test_a_range_of_an_existing_vpc_is_reported_once() -> None:
     network = VPC["network"] | {"vpc_cidr": "10.9.0.0/16"}
 
-    for changes, setting in (({}, "network.existing_vpc"), (CLUSTER, "cluster.existing")):
+    for changes, setting, part in (({}, "network.existing_vpc", "VPC"), (CLUSTER, "cluster.existing", "cluster")):
         [problem] = found(settings_without_effect_are_reported, "eks", {**changes, "network": network})
         assert (problem.path, problem.value, problem.refused) == ("network.vpc_cidr", "'10.9.0.0/16'", False)
-        assert f"({setting}): nothing reads it" in problem.problem
-        assert problem.allowed == f"leave it out and have its owner set it, or remove {setting}"
+        assert problem.problem == f"has no effect: the stack does not create the {part} ({setting})"
+        assert problem.allowed == f"leave it out and have the owner of the {part} set it, or remove {setting}"
 
 
 @pytest.mark.parametrize("each", TABLE, ids=lambda each: f"{each.model.__name__}-{each.setting}")

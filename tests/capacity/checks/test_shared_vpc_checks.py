@@ -40,7 +40,7 @@ def test_names_of_one_project_and_the_clusters_region_are_accepted(network: str,
             SUBNETWORK.replace("acme-net", "other"),
             "subnetwork-of-another-project",
             "existing_subnetwork",
-            "name both from one project",
+            "name both in one project",
         ),
         (
             NETWORK,

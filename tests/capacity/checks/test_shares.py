@@ -157,7 +157,7 @@ def test_the_warning_about_a_budget_names_pools_without_a_price() -> None:
 
     [warning] = build_plan(settings_of("eks", two_pools), prices=book).warnings
 
-    assert "used around the clock, without a10g-spot, whose price is not known" in warning.text
+    assert "cost around the clock, not counting a10g-spot without a known price" in warning.text
 
 
 def test_a_reservation_has_the_on_demand_price() -> None:

@@ -23,7 +23,7 @@ def test_two_nodes_of_two_vcpu_are_too_small_for_the_first_up() -> None:
     [problem] = found(controllers_have_room, "eks", LARGE)
 
     assert str(problem) == (
-        "cluster.system_pool.min_nodes (is 2): nodes of m6i.large, with 1930m vCPU and 6903 MiB for at most 29 pods each, have no room for "
+        "cluster.system_pool.min_nodes (is 2): is too small: nodes of m6i.large (each 1930m vCPU, 6903 MiB and 29 pods) have no room for "
         "2 x karpenter; use a larger cluster.system_pool.machine or more nodes, or smaller controllers"
     )
     assert reports(controllers_have_room, "eks", LARGE) == [TOO_SMALL]

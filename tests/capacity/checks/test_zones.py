@@ -48,7 +48,10 @@ def test_a_zone_name_without_the_machine_gets_a_warning_with_ids_in_the_oldest_r
     [problem] = found(the_region_has_the_machine, "eks", OLD_REGION)
 
     assert not problem.refused
-    assert problem.allowed == "these names are another account's, and AWS maps them for each; by id those that have it are use1-az6"
+    assert (
+        problem.allowed
+        == "the catalog has another account's zone names, and AWS maps them for each account; zone ids that have it: use1-az6"
+    )
 
 
 def test_a_zone_name_without_the_machine_is_refused_in_other_regions() -> None:

@@ -64,7 +64,7 @@ def test_a_description_does_not_change_the_catalog() -> None:
     assert "p7.48xlarge" not in before
     [problem] = refusals(eks(pool("p", "p7.48xlarge", "spot", 2, "training")))
     assert problem.rule == "unknown-machine"
-    assert problem.allowed.endswith("describe one that EC2 has and the catalog does not know in `machines`")
+    assert problem.allowed.endswith("; if EC2 has it, describe it in `machines`")
 
 
 def test_a_described_price_is_used_with_its_day(tmp_path: Path) -> None:
@@ -103,7 +103,7 @@ def test_a_description_that_contradicts_the_catalog_is_refused_field_by_field() 
 
     contradictions = {each.path: each.problem for each in problems if each.rule == "machine-contradicts-catalog"}
     assert set(contradictions) == {"machines.0.memory_mib", "machines.0.gpu", "machines.0.local_nvme_gb"}
-    assert contradictions["machines.0.memory_mib"] == "g7.2xlarge has 32768 in the catalog (moto-5.2.1)"
+    assert contradictions["machines.0.memory_mib"] == "the catalog has 32768 for g7.2xlarge (moto-5.2.1)"
 
 
 def test_a_description_stays_valid_when_the_catalog_adds_its_machine() -> None:

@@ -87,7 +87,7 @@ def test_a_view_contains_no_other_teams_and_no_budgets(stack: str) -> None:
     [
         ("", "it is not the plan of a team"),
         ("[]", "it is not the plan of a team"),
-        ('{"form": 2, "plan": {}}', "it has form 2, and this release of flexspot reads form 1"),
+        ('{"form": 2, "plan": {}}', "it has format 2, but this release of flexspot reads format 1"),
         ('{"form": 1}', "plan: is missing"),
         ('{"form": 1, "plan": {"cloud": "moon"}}', "cloud: Input should be 'local', 'gke' or 'eks'"),
     ],

@@ -62,14 +62,14 @@ def test_a_job_of_a_slice_is_one_pod_a_host_that_takes_all_its_chips(kind: str, 
 
 @pytest.mark.parametrize("pods", [1, 2, 3, 5, 8])
 def test_a_job_of_a_part_of_a_slice_or_of_more_than_one_is_refused(pods: int) -> None:
-    with pytest.raises(WorkloadError, match=r"are not all nodes of a slice of class jax \(slice has 4\).*ask for 4 pods"):
+    with pytest.raises(WorkloadError, match=r"is not a whole slice of class jax \(slice has 4\).*request 4 pods"):
         made("checkpointed-job", "jax", pods=pods, gpus=4)
 
 
 @pytest.mark.parametrize("gpus", [1, 2, 3, 5, 8])
 @pytest.mark.parametrize("workload_class,kind", [("jax", "checkpointed-job"), ("tune", "queued-job")])
 def test_a_pod_of_a_part_of_a_host_is_refused(kind: str, workload_class: str, gpus: int) -> None:
-    with pytest.raises(WorkloadError, match=r"has 4\), and a pod takes all TPU chips of its node.*ask for 4 a pod"):
+    with pytest.raises(WorkloadError, match=r"has 4\), and a pod must use all TPU chips of its node.*request 4 per pod"):
         made(kind, workload_class, pods=4, gpus=gpus)
 
 
@@ -83,7 +83,7 @@ def test_a_service_takes_whole_hosts_and_no_more_than_its_team_has() -> None:
     pods = [spec for each in made("model-server", "answers", gpus=8, replicas=2) for spec in pod_specs(each)]
 
     assert {pod["containers"][0]["resources"]["limits"][TPU] for pod in pods} == {"8"}
-    with pytest.raises(WorkloadError, match="team red can have 16 for class answers"):
+    with pytest.raises(WorkloadError, match="team red can use 16 for class answers"):
         made("model-server", "answers", gpus=8, replicas=3)
 
 
@@ -129,7 +129,7 @@ def test_a_service_may_have_as_many_devices_as_its_team_has_without_a_queue_and_
     pods = made_of_neuron("model-server", "chat", gpus=1, replicas=2)
 
     assert {pod["containers"][0]["resources"]["limits"][NEURON] for pod in pods} == {"1"}
-    with pytest.raises(WorkloadError, match="team red can have 2 for class chat"):
+    with pytest.raises(WorkloadError, match="team red can use 2 for class chat"):
         made_of_neuron("model-server", "chat", gpus=1, replicas=3)
 
 

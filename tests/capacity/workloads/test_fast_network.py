@@ -99,7 +99,7 @@ def test_on_pools_with_different_numbers_of_interfaces_it_asks_for_what_all_have
     [
         ("prod-eks", {"workload_class": "best-effort"}, "the stack has them in h100-reserved (32 for 8 GPUs, for training); leave it out"),
         ("prod-gke", {}, "which the namespaces of teams refuse); leave it out for the nodes' ordinary network"),
-        ("local", {}, "is for pools with EFA interfaces, and class training has none with one for a pod of 1 GPU(s)"),
+        ("local", {}, "needs a pool with EFA interfaces for a pod of 1 GPU(s), and class training has none"),
     ],
 )
 def test_a_request_for_efa_without_such_a_pool_is_refused_with_the_pools_that_have_it(
@@ -116,7 +116,9 @@ def test_a_pod_too_small_for_a_whole_interface_has_none() -> None:
     plan = plan_with(("a100", "p4d.24xlarge"))
 
     assert asked(pod_on(plan, pods=2, gpus=1)) == (None, None)
-    with pytest.raises(WorkloadError, match=r"none with one for a pod of 1 GPU\(s\); the stack has them in a100 \(4 for 8 GPUs"):
+    with pytest.raises(
+        WorkloadError, match=r"for a pod of 1 GPU\(s\), and class training has none; the stack has them in a100 \(4 for 8 GPUs"
+    ):
         pod_on(plan, pods=2, gpus=1, fast_network=True)
 
 
@@ -171,7 +173,9 @@ def test_a_gang_with_some_pools_without_gpudirect_says_so_and_how_to_get_it() ->
 
 def test_pods_of_a_part_of_a_node_have_none_because_its_cards_are_all_for_one_pod() -> None:
     assert interfaces(template_of(job(gpus=4, gpu_models=("h200",)))) == []
-    with pytest.raises(WorkloadError, match=r"none with one for a pod of 4 GPU\(s\); the stack has them in b200 \(8 for 8 GPUs"):
+    with pytest.raises(
+        WorkloadError, match=r"for a pod of 4 GPU\(s\), and class training has none; the stack has them in b200 \(8 for 8 GPUs"
+    ):
         job(gpus=4, fast_network=True)
 
 

@@ -70,7 +70,7 @@ def test_a_choice_of_pools_is_refused_with_a_compute_class_that_uses_all_of_them
         objects_of(plan, "model-server", {**written, "capacity": ["reserved"]})
     [problem] = refused.value.problems
     assert "GKE chooses among all pools of class inference" in str(problem)
-    assert "give the stack a class of its own for them" in str(problem)
+    assert "add a separate class for them to the stack" in str(problem)
 
 
 def test_on_autopilot_pods_select_the_gpu_itself_and_a_choice_that_no_label_tells_is_refused() -> None:
@@ -85,7 +85,7 @@ def test_on_autopilot_pods_select_the_gpu_itself_and_a_choice_that_no_label_tell
 
     [job] = objects_of(plan, "checkpointed-job", {**written, "gpu_models": ["h100"]})
     assert job["spec"]["template"]["spec"]["nodeSelector"]["cloud.google.com/gke-accelerator"] == "nvidia-h100-80gb"
-    with pytest.raises(WorkloadError, match="is met by a100-large, a100-small alone, and GKE chooses among all pools of class training"):
+    with pytest.raises(WorkloadError, match="is met only by a100-large, a100-small, but GKE chooses among all pools of class training"):
         objects_of(plan, "checkpointed-job", {**written, "gpu_models": ["a100"]})
 
 

@@ -132,7 +132,7 @@ def test_every_launcher_exits_with_143_after_an_interruption(launcher: str) -> N
 @pytest.mark.parametrize(
     "fields,message",
     [
-        ({"launcher": "torchrun"}, "launcher (is 'torchrun'): starts the program that command names, and there is none"),
+        ({"launcher": "torchrun"}, "launcher (is 'torchrun'): starts the program in command, and command is missing"),
         ({"launcher": "mpirun", "command": ["a"]}, "launcher (is 'mpirun'): is not one of the allowed values"),
     ],
 )

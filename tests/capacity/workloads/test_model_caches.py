@@ -47,5 +47,5 @@ def test_a_job_mounts_it_like_a_server() -> None:
 
 
 def test_a_volumes_name_that_no_socket_has_room_for_is_refused() -> None:
-    with pytest.raises(WorkloadError, match="63 are allowed: shorten it"):
+    with pytest.raises(WorkloadError, match="shorten it: at most 63 are allowed"):
         service(standing_plan(team="t" * 30), "model-cache", name="w" * 40)

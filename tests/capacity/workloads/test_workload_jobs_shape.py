@@ -58,7 +58,7 @@ def test_each_pod_of_a_batch_is_a_job_that_waits_runs_and_resumes_for_itself() -
 
 def test_a_batch_may_have_more_pods_than_its_team_has_gpus_unless_it_is_one_job() -> None:
     assert len(objects("local", "queued-job", pods=50)) == 50
-    with pytest.raises(WorkloadError, match="is 50 GPUs at once, and team team-alpha can have 4 of one kind"):
+    with pytest.raises(WorkloadError, match=r"need 50 GPUs at once \(1 per pod\), but team team-alpha can use 4 of one kind"):
         objects("local", "queued-job", pods=50, at_once=50)
 
 

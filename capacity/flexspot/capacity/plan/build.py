@@ -171,7 +171,7 @@ def price_book_of(settings: PlatformSettings, folder: Path, source: str) -> Pric
     book = described_book(settings)
     if settings.prices_file is None:
         return book
-    with _own_file(source, "prices_file", settings.prices_file, "it looks like flexspot/capacity/catalog/prices/*.yaml"):
+    with _own_file(source, "prices_file", settings.prices_file, "its format is that of flexspot/capacity/catalog/prices/*.yaml"):
         return book.overridden_by(folder / settings.prices_file)
 
 
@@ -193,7 +193,7 @@ def _own_file(source: str, path: str, written: str, form: str) -> Generator[None
     try:
         yield
     except FileNotFoundError:
-        problem = SettingsProblem(path, repr(written), "is not there", "a path from the stack file's own folder")
+        problem = SettingsProblem(path, repr(written), "does not exist", "write the path relative to the stack file's folder")
     except (DataFileError, OSError, UnicodeDecodeError) as error:
         problem = SettingsProblem(path, repr(written), str(error), f"fix the file; {form}")
     else:

@@ -144,7 +144,7 @@ def _problems(  # noqa: PLR0913 -- one description, and all that it may contradi
         yield SettingsProblem(f"{path}.name", repr(name), family.problem, family.instead, "machine-not-served")
         return
     if cloud is Vendor.GCP and of_gce_machine(name) is TPU:
-        problem = "has TPU chips, and a description is of whole NVIDIA GPUs"
+        problem = "has TPU chips, but only machines with NVIDIA GPUs can be described"
         remedy = "leave the description out, and use a TPU machine of the catalog: ct5lp-hightpu, ct5p-hightpu-4t, ct6e-standard"
         yield SettingsProblem(f"{path}.name", repr(name), problem, remedy, "machine-not-served")
         return
@@ -155,9 +155,9 @@ def _problems(  # noqa: PLR0913 -- one description, and all that it may contradi
         # A name that the description leaves out is not a contradiction.
         own = own.model_copy(update={"gpu": own.gpu.model_copy(update={"model": catalogued.gpu.model})})
     differing = list(_differences(cloud, own, catalogued))
-    remedy = f"a machine is as {_SERVICES[cloud]} describes it: correct it, or leave the description out"
+    remedy = f"correct it to the value of {_SERVICES[cloud]}, or leave the description out"
     for field, value, right in differing:
-        problem = f"{name} has {right} in the catalog ({catalogued.source})"
+        problem = f"the catalog has {right} for {name} ({catalogued.source})"
         yield SettingsProblem(f"{path}.{field}", value, problem, remedy, "machine-contradicts-catalog")
     if not differing and not written.zones and written.price is None:
         problem = "repeats what the catalog has"
@@ -430,10 +430,10 @@ def _machine(
     elif machine is None:
         allowed = nearest(name, with_gpus)
         if re.fullmatch(_DESCRIBED[cloud][0], name):
-            allowed += f"; describe one that {_DESCRIBED[cloud][1]} has and the catalog does not know in `machines`"
+            allowed += f"; if {_DESCRIBED[cloud][1]} has it, describe it in `machines`"
         yield SettingsProblem(path, repr(name), "is not a machine of the catalog", allowed, "unknown-machine")
     elif machine.gpu is None:
-        yield SettingsProblem(path, repr(name), "has no GPU", f"pools are GPU pools; {nearest(name, with_gpus)}", "machine-without-gpu")
+        yield SettingsProblem(path, repr(name), "has no GPU, and pools are for GPUs", nearest(name, with_gpus), "machine-without-gpu")
 
 
 def _same_gpus(path: str, machines: tuple[Machine, ...], gpu: Gpu, gpus_per_node: int) -> Iterator[SettingsProblem]:
@@ -452,7 +452,7 @@ def _count(path: str, machine: Machine, gpu: Gpu, asked: int, machines: dict[str
         return
     fitting = machines_with(machines, gpu.name, asked)
     has = " or ".join(map(str, gpu.counts))
-    allowed = f"{', '.join(fitting)} has {asked}" if len(fitting) == 1 else f"with {asked}: {', '.join(fitting) or '(none)'}"
+    allowed = f"use {fitting[0]}, which has {asked}" if len(fitting) == 1 else f"machines with {asked}: {', '.join(fitting) or '(none)'}"
     yield SettingsProblem(
         f"{path}.gpus_per_node", str(asked), f"{machine.name} has {has} {gpu.name}", allowed, "machine-without-that-many-gpus"
     )

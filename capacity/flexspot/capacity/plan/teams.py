@@ -243,7 +243,7 @@ def read_team_view(text: str) -> Plan:
     except (ValueError, KeyError, TypeError) as error:
         raise TeamViewError("it is not the plan of a team") from error
     if form != _FORM:
-        raise TeamViewError(f"it has form {form}, and this release of flexspot reads form {_FORM}")
+        raise TeamViewError(f"it has format {form}, but this release of flexspot reads format {_FORM}")
     try:
         return _reader().validate_python(written["plan"])
     except (ValidationError, KeyError) as error:

@@ -59,9 +59,9 @@ class EnvironmentSource(Record):
     @model_validator(mode="after")
     def _one_source(self) -> Self:
         if (self.secret is None) is (self.config_map is None):
-            raise ValueError("has secret and config_map, or neither; give one of them")
+            raise ValueError("must have exactly one of secret and config_map; set one of them")
         if VISIBLE_DEVICES.startswith(self.prefix):
-            raise ValueError(f"has the prefix {self.prefix}, with which {VISIBLE_DEVICES} begins; take another one")
+            raise ValueError(f"has prefix {self.prefix}, with which the rejected variable {VISIBLE_DEVICES} begins; choose another prefix")
         return self
 
 
@@ -79,7 +79,7 @@ class OwnVolume(Record):
     @model_validator(mode="after")
     def _one_source(self) -> Self:
         if sum(each is not None for each in (self.claim, self.secret, self.config_map)) != 1:
-            raise ValueError("has not exactly one of claim, secret and config_map; give one of them")
+            raise ValueError("must have exactly one of claim, secret and config_map; set one of them")
         return self
 
     def source(self) -> dict[str, Any]:
@@ -133,7 +133,7 @@ def resource_problems(resources: Mapping[str, str]) -> list[SettingsProblem]:
             problem = "needs a node with such pages, and neither Karpenter nor GKE's autoscaler creates one for a pod"
             found.append(SettingsProblem(f"resources.{key}", amount, problem, "leave it out"))
         elif key.startswith(_UNCOUNTED):
-            found.append(SettingsProblem(f"resources.{key}", amount, "is a GPU that no queue counts", "ask for gpus, which are whole ones"))
+            found.append(SettingsProblem(f"resources.{key}", amount, "is a device that no queue counts", "use gpus, for whole GPUs"))
     return found
 
 
@@ -149,6 +149,6 @@ def mount_problems(volumes: Mapping[str, OwnVolume], taken: Iterable[str]) -> li
     for path in sorted(volumes):
         over = next((each for each in sorted(taken) if each == path or each.startswith(f"{path}/")), None)
         if over is not None:
-            problem = f"would hide what the pod has at {over}"
-            found.append(SettingsProblem(f"volumes.{path}", "", problem, "take another path, such as /data"))
+            problem = f"would hide the pod's own volume at {over}"
+            found.append(SettingsProblem(f"volumes.{path}", "", problem, "choose another path, such as /data"))
     return found

@@ -66,11 +66,11 @@ def pods_at_once(request: JobRequest) -> int:
 def _length(place: Place, request: JobRequest) -> Iterator[SettingsProblem]:
     most, name = place.route.max_run_seconds, place.route.workload_class
     if run_seconds_of(place, request) is None:
-        problem = f"is missing, and class {name} has no limit of its own: the job might never end"
-        yield SettingsProblem("run_seconds", "", problem, "give the longest that it may run, in seconds")
+        problem = f"is missing, and class {name} has no run limit: the job might never end"
+        yield SettingsProblem("run_seconds", "", problem, "set its longest run time in seconds")
     elif request.run_seconds is not None and most is not None and request.run_seconds > most:
-        problem = f"is more than class {name} and the capacity that it uses allow"
-        remedy = f"60 to {most} are allowed; work that takes longer writes checkpoints and is submitted again under the same name"
+        problem = f"is more than class {name} and its capacity allow"
+        remedy = f"allowed: 60 to {most}; for longer work, write checkpoints and submit it again under the same name"
         yield SettingsProblem("run_seconds", str(request.run_seconds), problem, remedy)
 
 
@@ -84,8 +84,8 @@ def _size(place: Place, request: JobRequest) -> Iterator[SettingsProblem]:
     most = min(max(map(place.most_of, quotas), default=0), place.team.most(place.route.resource))
     asked = pods_at_once(request) * request.gpus
     if asked > most:
-        problem = f"with {request.gpus} GPU(s) each is {asked} GPUs at once, and team {place.team.name} can have {most} of one kind"
-        remedy = f"ask for {most // request.gpus} pods or fewer at once, or give the team a larger share"
+        problem = f"need {asked} GPUs at once ({request.gpus} per pod), but team {place.team.name} can use {most} of one kind"
+        remedy = f"request {most // request.gpus} pods or fewer at once, or give the team a larger share"
         yield SettingsProblem("pods", str(pods_at_once(request)), problem, remedy)
 
 
@@ -96,10 +96,8 @@ def _size_without_gpus(place: Place, request: JobRequest) -> Iterator[SettingsPr
     pods, most = pods_at_once(request), work.reach
     fitting = min(1000 * most.vcpu // cpu, most.memory_mib // mib)
     if pods > fitting:
-        problem = (
-            f"with {cpu}m vCPU and {mib}Mi each is more than the queues of work without GPUs have: {most.vcpu} vCPU, {most.memory_mib}Mi"
-        )
-        remedy = f"ask for {fitting} pods or fewer at once, or give the stack more other_work"
+        problem = f"need {cpu}m vCPU and {mib}Mi each, but the queues for work without GPUs have only {most.vcpu} vCPU, {most.memory_mib}Mi"
+        remedy = f"request {fitting} pods or fewer at once, or raise the stack's other_work"
         yield SettingsProblem("pods", str(pods), problem, remedy)
 
 
@@ -277,7 +275,7 @@ def checkpointed_job(plan: Plan, request: JobRequest) -> tuple[KubeObject, ...]:
     if route is not None and not (route.checkpoint if request.checkpoints is None else request.checkpoints):
         classes = ", ".join(each.workload_class for each in plan.routes if each.checkpoint and each.queued) or "(none)"
         problem = "keeps no checkpoints, and each interruption would restart the job from the beginning"
-        remedy = f"take a class that does ({classes}), say checkpoints, or make it a {QUEUED_JOB}"
+        remedy = f"choose a class that does ({classes}), set checkpoints, or make it a {QUEUED_JOB}"
         problems.append(SettingsProblem("workload_class", repr(request.workload_class), problem, remedy))
     problems += [*_gang_problems(request), *_gpu_problems(request)]
     refuse(f"{CHECKPOINTED_JOB} {request.name}", problems)
@@ -301,7 +299,7 @@ def flex_start_job(plan: Plan, request: JobRequest) -> tuple[KubeObject, ...]:
         has = ", ".join(dict.fromkeys(route_pool.capacity_type.value for route_pool in route.pools))
         type_names = " or ".join(each.value for each in suitable_types)
         needs = f"has no {type_names} capacity in this stack, which a {FLEX_START_JOB} of {request.pods} pod(s) needs"
-        remedy = f"it has {has}; make it a {CHECKPOINTED_JOB}, or give the stack such a pool (GKE alone has them)"
+        remedy = f"make it a {CHECKPOINTED_JOB} (the class has {has}), or add such a pool to the stack (only on GKE)"
         problems.append(SettingsProblem("workload_class", repr(request.workload_class), needs, remedy))
     refuse(workload, problems)
     narrowed = request.model_copy(update={"capacity": wanted})
@@ -319,10 +317,10 @@ def _gang_problems(request: JobRequest) -> list[SettingsProblem]:
     """Return the problems of a request for pods that train together."""
     problems: list[SettingsProblem] = []
     if pods_at_once(request) < request.pods:
-        problem = f"is fewer than the {request.pods} pods, which train together: the first would wait for the others forever"
+        problem = f"is below the {request.pods} pods, which train together: the first would wait for the others forever"
         problems.append(SettingsProblem("at_once", str(request.at_once), problem, f"leave it out, or make it a {QUEUED_JOB}"))
     if request.jobset and request.pods == 1:
-        problems.append(SettingsProblem("jobset", "true", "is for several pods, and this job has one", "leave it out, or give pods"))
+        problems.append(SettingsProblem("jobset", "true", "is for several pods, and this job has one", "leave it out, or set pods"))
     return problems
 
 
@@ -331,8 +329,8 @@ def _gpu_problems(request: JobRequest) -> list[SettingsProblem]:
 
     It does not train together, and DWS only provides nodes with GPUs.
     """
-    remedy = f"ask for 1 or more, or make it a {QUEUED_JOB}"
-    return [] if request.gpus else [SettingsProblem("gpus", "0", "is work without GPUs", remedy)]
+    remedy = f"request 1 or more, or make it a {QUEUED_JOB}"
+    return [] if request.gpus else [SettingsProblem("gpus", "0", f"is only possible for a {QUEUED_JOB}", remedy)]
 
 
 def without_capacity(plan: Plan, request: JobRequest, kind: str, leaving_out: tuple[CapacityType, ...]) -> JobRequest:
@@ -345,7 +343,7 @@ def without_capacity(plan: Plan, request: JobRequest, kind: str, leaving_out: tu
     if not kept:
         requested = ", ".join(each.value for each in had)
         problem = f"does not suit {request.pods} pods of which {pods_at_once(request)} run at once"
-        remedy = "take one pod, or a class with other capacity"
+        remedy = "use one pod, or choose a class with other capacity"
         refuse(f"{kind} {request.name}", [SettingsProblem("capacity", requested, problem, remedy)])
     return request.model_copy(update={"capacity": kept})
 

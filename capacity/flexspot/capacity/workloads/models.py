@@ -151,16 +151,16 @@ def _problems(plan: Plan, request: ModelCacheRequest) -> list[SettingsProblem]:
         problems.append(SettingsProblem("team", repr(request.team), "is not a team", nearest(request.team, teams)))
     if plan.cloud is Platform.LOCAL:
         problem = "cannot be mounted: the local platform has no bucket"
-        problems.append(SettingsProblem("bucket", repr(request.bucket), problem, "take a stack of gke or eks"))
+        problems.append(SettingsProblem("bucket", repr(request.bucket), problem, "use a stack on gke or eks"))
     region = request.bucket_region
     if region is not None and region.lower() != plan.region:
-        problem = f"is not the cluster's region, {plan.region}: each pod that starts would pay for reading the weights across"
-        remedy = f"copy them into a bucket in {plan.region}"
+        problem = f"is not the cluster's region, {plan.region}: each start of a pod would pay for reading the weights from another region"
+        remedy = f"copy the weights into a bucket in {plan.region}"
         problems.append(SettingsProblem("bucket_region", repr(region), problem, remedy))
     length = len(request.team) + len(request.name) + 1
     if length > _VOLUME_NAME_CHARACTERS:
-        problem = f"gives, with its team, a volume name of {length} characters"
-        problems.append(SettingsProblem("name", repr(request.name), problem, f"{_VOLUME_NAME_CHARACTERS} are allowed: shorten it"))
+        problem = f"makes the volume's name, with the team, {length} characters long"
+        problems.append(SettingsProblem("name", repr(request.name), problem, f"shorten it: at most {_VOLUME_NAME_CHARACTERS} are allowed"))
     return problems
 
 

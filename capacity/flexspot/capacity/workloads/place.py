@@ -67,7 +67,7 @@ def find_place(plan: Plan, request: WorkloadRequest, kind: str, *, queued: bool 
         problems.append(SettingsProblem("team", repr(request.team), "is not a team", nearest(request.team, teams)))
     elif request.project and team.projects and request.project not in team.projects:
         problems.append(
-            SettingsProblem("project", repr(request.project), f"is no project of team {team.name}", nearest(request.project, team.projects))
+            SettingsProblem("project", repr(request.project), f"is not a project of {team.name}", nearest(request.project, team.projects))
         )
     if route is None:
         problems.append(_unknown_class_problem(plan, request))
@@ -87,8 +87,8 @@ def find_place(plan: Plan, request: WorkloadRequest, kind: str, *, queued: bool 
 def _grace_problems(request: WorkloadRequest, route: RoutePlan) -> list[SettingsProblem]:
     if request.grace_seconds is None or request.grace_seconds <= route.grace_seconds:
         return []
-    allowed = f"1 to {route.grace_seconds} are allowed; leave it out for {route.grace_seconds}"
-    problem = f"is more than pods of class {route.workload_class} get on the capacity that it uses"
+    allowed = f"allowed: 1 to {route.grace_seconds}; leave it out for {route.grace_seconds}"
+    problem = f"is more than the grace period of class {route.workload_class} on its capacity"
     return [SettingsProblem("grace_seconds", str(request.grace_seconds), problem, allowed)]
 
 
@@ -106,19 +106,17 @@ def _without_gpus(plan: Plan, request: WorkloadRequest, team: TeamPlan, route: R
     queue = next((each for each in work.queues if each.namespace == team.namespace), None) if work else None
     problems = _grace_problems(request, route)
     if work is None:
-        problem = "is work without GPUs, for which this stack has no room"
-        problems.append(
-            SettingsProblem("gpus", "0", problem, "ask for GPUs, or give the stack other_work with max_vcpu and max_memory_gib")
-        )
+        problem = "requires nodes without GPUs, which this stack does not have"
+        problems.append(SettingsProblem("gpus", "0", problem, "request GPUs, or set max_vcpu and max_memory_gib in the stack's other_work"))
     else:
         cpu, mib = amounts_without_gpus(request)
         most = work.largest
         if cpu >= most.vcpu * 1000 or mib >= most.memory_mib:
-            problem = f"is more than a node without GPUs can give: less than {most.vcpu} vCPU and {most.memory_mib // MIB_OF_GIB}Gi"
+            problem = f"is more than a node without GPUs has for a pod: less than {most.vcpu} vCPU and {most.memory_mib // MIB_OF_GIB}Gi"
             asked = f"{request.cpu or 'the default'} and {request.memory or 'the default'}"
-            problems.append(SettingsProblem("cpu, memory", asked, problem, "ask for less a pod, and for more pods"))
+            problems.append(SettingsProblem("cpu, memory", asked, problem, "request less per pod, and use more pods"))
     for wish, value in wishes(request).items():
-        problems.append(SettingsProblem(wish, value, "is a choice between pools of GPUs, and this work has none", "leave it out"))
+        problems.append(SettingsProblem(wish, value, "chooses among GPU pools, but this work has no GPUs", "leave it out"))
     refuse(workload, problems)
     # Autopilot takes its annotation for a request for another sort of pod. It does not move pods without the annotation by its own choice.
     autopilot = plan.cloud is Platform.GKE and all(pool.pool_label is None for pool in plan.pools)
@@ -148,13 +146,15 @@ def _bucket_problems(plan: Plan, request: WorkloadRequest) -> list[SettingsProbl
     if plan.cloud is not Platform.LOCAL:
         return []
     asked = {"checkpoints": request.checkpoints, "datasets": request.datasets}
-    remedy = "leave it out here; stacks of gke and eks have buckets"
+    remedy = "leave it out: only stacks on gke and eks have buckets"
     return [
-        SettingsProblem(name, "true", "cannot be: the local platform has no bucket", remedy) for name, wanted in asked.items() if wanted
+        SettingsProblem(name, "true", "cannot be mounted: the local platform has no bucket", remedy)
+        for name, wanted in asked.items()
+        if wanted
     ]
 
 
 def _queueing_problem(plan: Plan, route: RoutePlan, *, queued: bool) -> SettingsProblem:
     fitting = [each.workload_class for each in plan.routes if each.queued is queued]
-    problem = "is for services and waits in no queue" if queued else "waits in a queue, which a service would never give its quota back to"
+    problem = "is for services and has no queue" if queued else "waits in a queue, and a service would never return its quota"
     return SettingsProblem("workload_class", repr(route.workload_class), problem, nearest("", fitting))

@@ -101,8 +101,8 @@ def pod_template(  # noqa: PLR0913 -- what differs between kinds, given by name
     """
     grace = place.grace_seconds
     if pre_stop_seconds >= grace:
-        problem = f"leaves the program none of the {grace} seconds between the hook and the kill"
-        at = SettingsProblem("pre_stop_seconds", str(pre_stop_seconds), problem, f"0 to {grace - 1} are allowed")
+        problem = f"leaves the program no time before the kill, {grace} seconds after the hook starts"
+        at = SettingsProblem("pre_stop_seconds", str(pre_stop_seconds), problem, f"allowed: 0 to {grace - 1}")
         raise WorkloadError(f"{sort} {request.name}", [at])
     storage = _Storage(place, request)
     fast = fast_network_for(place.pools, request, together=together)
@@ -289,10 +289,10 @@ def launcher_problems(request: JobRequest) -> list[SettingsProblem]:
         return []
     asked, problems = repr(request.launcher.value), list[SettingsProblem]()
     if not request.command:
-        problem = "starts the program that command names, and there is none"
-        problems.append(SettingsProblem("launcher", asked, problem, "give the command, such as -- python train.py"))
+        problem = "starts the program in command, and command is missing"
+        problems.append(SettingsProblem("launcher", asked, problem, "add the command, such as -- python train.py"))
     if request.gpus == 0:
-        problem = "starts processes on GPUs, and this work has none"
+        problem = "starts processes on GPUs, but this work has no GPUs"
         problems.append(SettingsProblem("launcher", asked, problem, "leave it out"))
     return problems
 
@@ -353,8 +353,8 @@ def count_problems(place: Place, path: str, pods: int, gpus: int) -> list[Settin
     if pods * gpus <= most:
         return []
     where = "unqueued" if place.queue is None else "shares"
-    problem = f"with {gpus} GPU(s) each is {pods * gpus} GPUs, and team {place.team.name} can have {most} for class "
-    remedy = f"{most // gpus} at most, or give the team more in teams.{where}"
+    problem = f"need {pods * gpus} GPUs ({gpus} each), but team {place.team.name} can use {most} for class "
+    remedy = f"use {most // gpus} at most, or give the team more in teams.{where}"
     return [SettingsProblem(path, str(pods), problem + place.route.workload_class, remedy)]
 
 

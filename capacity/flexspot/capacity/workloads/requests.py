@@ -196,7 +196,7 @@ class WorkloadRequest(Record):
         if GRACE_VARIABLE in variables:
             raise ValueError(f"{GRACE_VARIABLE} is derived from the grace period; set grace_seconds instead")
         if VISIBLE_DEVICES in variables:
-            raise ValueError(f"{VISIBLE_DEVICES} shows a container GPUs of others, and the cluster refuses it; leave it out")
+            raise ValueError(f"{VISIBLE_DEVICES} would expose other containers' GPUs, and the cluster rejects it; leave it out")
         return variables
 
     @model_validator(mode="after")
@@ -204,7 +204,7 @@ class WorkloadRequest(Record):
         named: dict[str, str] = {}
         for field, given in (("env", self.env), ("secrets", self.secrets), ("config_maps", self.config_maps)):
             if both := sorted(named.keys() & given.keys()):
-                raise ValueError(f"{', '.join(both)} is in {named[both[0]]} and in {field}; give it in one of them")
+                raise ValueError(f"{', '.join(both)} is in {named[both[0]]} and in {field}; set it in one of them")
             named |= dict.fromkeys(given, field)
         return self
 
@@ -226,7 +226,7 @@ def image_problems(request: WorkloadRequest) -> list[SettingsProblem]:
     problem = "" if request.allow_moving_image else how_it_moves(request.image)
     if not problem:
         return []
-    remedy = "name a release, better a digest (IMAGE@sha256:...), or say allow_moving_image"
+    remedy = "use a release, or better a digest (IMAGE@sha256:...), or set allow_moving_image"
     return [SettingsProblem("image", repr(request.image), f"{problem}: a replaced pod may run another program", remedy)]
 
 
@@ -248,8 +248,8 @@ _LABEL_KEY = re.compile(r"([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([A
 
 def _label_problem(key: str) -> tuple[str, str]:
     if key.startswith(_RESERVED_PREFIXES):
-        return "is derived from the plan", "set team, project, workload_class or name; other keys are free"
-    return "is no key of a label", "write one such as example.com/experiment"
+        return "is derived from the plan", "set team, project, workload_class or name, or use another key"
+    return "is not a valid label key", "use one such as example.com/experiment"
 
 
 def _problem(model: type[Record], error: Any) -> SettingsProblem:
@@ -259,7 +259,7 @@ def _problem(model: type[Record], error: Any) -> SettingsProblem:
         known = sorted(model_at(model, location[:-1]).model_fields)
         return SettingsProblem(path, "", "is not an input", nearest(str(location[-1]), known))
     if error["type"] == "missing":
-        return SettingsProblem(path, "", "is missing", "give it")
+        return SettingsProblem(path, "", "is missing", "add it")
     return SettingsProblem(path, shown(error["input"]) if location else "", *said(error))
 
 
@@ -325,7 +325,7 @@ class JobRequest(WorkloadRequest):
     def _an_interruption_is_never_fatal(cls, codes: tuple[int, ...]) -> tuple[int, ...]:
         if INTERRUPTED_EXIT_CODE in codes:
             raise ValueError(
-                f"{INTERRUPTED_EXIT_CODE} is how an interrupted program ends; leave it out, or the first reclaimed node ends it"
+                f"{INTERRUPTED_EXIT_CODE} means that the program was interrupted: a reclaimed node would end the job; leave it out"
             )
         return codes
 
@@ -366,9 +366,9 @@ class ModelServerRequest(WorkloadRequest):
     @model_validator(mode="after")
     def _scaling_makes_sense(self) -> Self:
         if self.max_replicas is not None and self.max_replicas < self.replicas:
-            raise ValueError(f"max_replicas is {self.max_replicas} and replicas {self.replicas}; give at least as many, or leave it out")
+            raise ValueError(f"max_replicas ({self.max_replicas}) is below replicas ({self.replicas}); raise max_replicas, or leave it out")
         if (self.metric is None) is not (self.metric_target is None):
-            raise ValueError("metric and metric_target belong together; give both, or neither for the cpu")
+            raise ValueError("metric and metric_target need each other; set both, or neither to scale by cpu")
         return self
 
 

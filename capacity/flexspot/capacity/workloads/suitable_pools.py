@@ -103,8 +103,8 @@ def _excludes(route: RoutePlan, left_out: Iterable[PoolPlan]) -> bool:
 def _inseparable_problem(request: WorkloadRequest, route: RoutePlan, pools: tuple[PoolPlan, ...]) -> SettingsProblem:
     written = wishes(request)
     fitting, every = (", ".join(each) for each in ([pool.name for pool in pools], [each.pool for each in route.pools]))
-    problem = f"is met by {fitting} alone, and GKE chooses among all pools of class {route.workload_class} ({every})"
-    remedy = "leave it out, or give the stack a class of its own for them"
+    problem = f"is met only by {fitting}, but GKE chooses among all pools of class {route.workload_class} ({every})"
+    remedy = "leave it out, or add a separate class for them to the stack"
     return SettingsProblem(", ".join(written), "; ".join(written.values()), problem, remedy)
 
 
@@ -133,14 +133,14 @@ class _Narrowing:
     def _of_capacity(self, candidates: tuple[RoutePool, ...]) -> tuple[RoutePool, ...]:
         wanted = self._request.capacity
         has = ", ".join(dict.fromkeys(candidate.capacity_type.value for candidate in candidates))
-        problem = f"is no capacity of class {self._route.workload_class} that team {self._team.name} has a share of"
-        remedy = f"it has {has}; name one of these, or add such a pool to the stack"
+        problem = f"is not capacity of class {self._route.workload_class} in which team {self._team.name} has a share"
+        remedy = f"use {has}, or add such a pool to the stack"
         return self._wished("capacity", candidates, lambda each: not wanted or each.capacity_type in wanted, problem, remedy)
 
     def _of_models(self, candidates: tuple[RoutePool, ...]) -> tuple[RoutePool, ...]:
         wanted = self._request.gpu_models
-        problem = f"is not a GPU that work of class {self._route.workload_class} of team {self._team.name} can have"
-        remedy = f"it can have {self._gpus(candidates)}{self._other_pools(candidates)}"
+        problem = f"is not a GPU that team {self._team.name} can use in class {self._route.workload_class}"
+        remedy = f"allowed: {self._gpus(candidates)}{self._other_pools(candidates)}"
 
         def is_wanted(each: RoutePool) -> bool:
             return not wanted or any(_is_model(self.pool_of[each.pool], name) for name in wanted)
@@ -149,15 +149,15 @@ class _Narrowing:
 
     def _of_memory(self, candidates: tuple[RoutePool, ...]) -> tuple[RoutePool, ...]:
         wanted = self._request.gpu_memory_gb or 0
-        problem = f"is more than a GPU has that work of class {self._route.workload_class} of team {self._team.name} can have"
-        remedy = f"it can have {self._gpus(candidates)}; spread the model over several GPUs, or add such a pool to the stack"
+        problem = f"is above the memory of each GPU that team {self._team.name} can use in class {self._route.workload_class}"
+        remedy = f"available: {self._gpus(candidates)}; spread the model over several GPUs, or add such a pool to the stack"
         return self._wished("gpu_memory_gb", candidates, lambda each: self.pool_of[each.pool].gpu_memory_gb >= wanted, problem, remedy)
 
     def _of_network(self, candidates: tuple[RoutePool, ...]) -> tuple[RoutePool, ...]:
         wanted, gpus = self._request.fast_network, self._request.gpus
         pools = [pool for pool in self._plan.pools if has_fast_network(pool)]
         what = "GPUDirect" if self._plan.cloud is Platform.GKE else "EFA interfaces"
-        problem = f"is for pools with {what}, and class {self._route.workload_class} has none with one for a pod of {gpus} GPU(s)"
+        problem = f"needs a pool with {what} for a pod of {gpus} GPU(s), and class {self._route.workload_class} has none"
         offers = [
             f"{pool.name} ({interfaces_of(pool, pool.gpus_per_node)} for {pool.gpus_per_node} GPUs, for {', '.join(pool.serves)})"
             for pool in pools
@@ -196,8 +196,8 @@ class _Narrowing:
         here = {each.pool for each in candidates}
         wanted = self._request.gpu_models
         others = [pool for pool in self._plan.pools if pool.name not in here and any(_is_model(pool, name) for name in wanted)]
-        offers = [f"pool {pool.name} has it, for {', '.join(pool.serves)}" for pool in others]
-        return f"; {'; '.join(offers)}" if offers else "; name one of these, or add such a pool to the stack"
+        offers = [f"pool {pool.name} has it and serves {', '.join(pool.serves)}" for pool in others]
+        return f"; {'; '.join(offers)}" if offers else "; use one of these, or add such a pool to the stack"
 
     def _of_team(self, candidates: tuple[RoutePool, ...]) -> tuple[RoutePool, ...]:
         """Return the pools in which the team has a share: flavors of its queue, or all if its namespace has an unqueued quota."""
@@ -210,7 +210,7 @@ class _Narrowing:
             names = ", ".join(candidate.pool for candidate in candidates)
             problem = f"has no share of the pools of class {self._route.workload_class} ({names})"
             where = "shares" if self._route.queued else "unqueued"
-            remedy = f"classes that it has a share of: {', '.join(self._classes()) or '(none)'}; or give it one in teams.{where}"
+            remedy = f"use a class in which it has a share ({', '.join(self._classes()) or 'none'}), or give it a share in teams.{where}"
             self.problems.append(SettingsProblem("team", repr(self._team.name), problem, remedy))
         return found
 
@@ -232,9 +232,9 @@ class _Narrowing:
         found = tuple(each for each in candidates if each.pool not in hosts or hosts[each.pool].gpus_per_node == asked)
         if candidates and not found:
             nodes = ", ".join(f"{name} has {pool.gpus_per_node}" for name, pool in hosts.items())
-            problem = f"is not a whole node of class {self._route.workload_class} ({nodes}), and a pod takes all TPU chips of its node"
+            problem = f"is not a whole node of class {self._route.workload_class} ({nodes}), and a pod must use all TPU chips of its node"
             allowed = " or ".join(map(str, sorted({pool.gpus_per_node for pool in hosts.values()})))
-            self.problems.append(SettingsProblem("gpus", str(asked), problem, f"ask for {allowed} a pod"))
+            self.problems.append(SettingsProblem("gpus", str(asked), problem, f"request {allowed} per pod"))
         return found
 
     def _in_slices(self, candidates: tuple[RoutePool, ...]) -> tuple[RoutePool, ...]:
@@ -247,8 +247,8 @@ class _Narrowing:
         found = tuple(each for each in candidates if slices.get(each.pool, pods) == pods)
         if candidates and not found:
             has = ", ".join(f"{name} has {nodes}" for name, nodes in slices.items())
-            problem = f"are not all nodes of a slice of class {self._route.workload_class} ({has}), and a job takes a slice as a whole"
-            remedy = f"ask for {' or '.join(map(str, sorted(set(slices.values()))))} pods of a CheckpointedJob or a FlexStartJob"
+            problem = f"is not a whole slice of class {self._route.workload_class} ({has}), and a job must use all nodes of a slice"
+            remedy = f"request {' or '.join(map(str, sorted(set(slices.values()))))} pods of a CheckpointedJob or a FlexStartJob"
             self.problems.append(SettingsProblem("pods", str(pods), problem, remedy))
         return found
 
@@ -262,7 +262,7 @@ class _Narrowing:
             most = min(counts.values()) if cannot_select else max(counts.values())
             nodes = ", ".join(f"{pool} has {count}" for pool, count in counts.items())
             problem = f"is more than a node of class {self._route.workload_class} has ({nodes}), and a pod runs on one node"
-            self.problems.append(SettingsProblem("gpus", str(asked), problem, f"request 1 to {most} per pod; use more pods for more GPUs"))
+            self.problems.append(SettingsProblem("gpus", str(asked), problem, f"request 1 to {most} per pod, and use more pods for more"))
             return ()
         return found
 
@@ -270,8 +270,8 @@ class _Narrowing:
         found = tuple(candidate for candidate in candidates if fits(self._plan, self.pool_of[candidate.pool], self._request))
         if candidates and not found:
             machines = dict.fromkeys(name for candidate in candidates for name in self.pool_of[candidate.pool].machines)
-            problem = f"is more than a node with {self._request.gpus} GPU(s) of class {self._route.workload_class} can give"
-            remedy = f"its machines: {', '.join(machines)}; leave both out for the GPUs' share of one"
+            problem = f"is more than a node with {self._request.gpus} GPU(s) of class {self._route.workload_class} has for a pod"
+            remedy = f"request less (its machines: {', '.join(machines)}), or leave both out for the GPUs' share of a machine"
             asked = f"{self._request.cpu or 'the default'} and {self._request.memory or 'the default'}"
             self.problems.append(SettingsProblem("cpu, memory", asked, problem, remedy))
         return found

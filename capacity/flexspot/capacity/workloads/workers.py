@@ -48,15 +48,15 @@ class _QueueForm:
 
 _FORMS = {
     Platform.GKE: _QueueForm(
-        _PUBSUB, "a subscription such as projects/acme-ai-prod/subscriptions/prod.nlp.work, as the stack's output subscriptions has it", 600
+        _PUBSUB, "use a subscription such as projects/acme-ai-prod/subscriptions/prod.nlp.work, as in the stack's output subscriptions", 600
     ),
     Platform.EKS: _QueueForm(
         _SQS,
-        "a URL such as https://sqs.us-east-1.amazonaws.com/111122223333/prod_nlp_work, as the output work_queues has it",
+        "use a URL such as https://sqs.us-east-1.amazonaws.com/111122223333/prod_nlp_work, as in the stack's output work_queues",
         43_200,
     ),
     # A stand-in for SQS.
-    Platform.LOCAL: _QueueForm(_ANY_SQS, "the URL of a queue of an SQS that runs on this machine", 43_200),
+    Platform.LOCAL: _QueueForm(_ANY_SQS, "use the URL of a queue of an SQS that runs on this machine", 43_200),
 }
 
 
@@ -64,11 +64,11 @@ def queue_problems(place: Place, request: QueueWorkersRequest) -> list[SettingsP
     """Return the problems of an address that is not of this platform, and of a lease that ends before an interrupted worker is done."""
     form, problems = _FORMS[place.plan.cloud], list[SettingsProblem]()
     if not form.pattern.fullmatch(request.queue):
-        problems.append(SettingsProblem("queue", repr(request.queue), "is no queue that workers of this platform pull from", form.words))
+        problems.append(SettingsProblem("queue", repr(request.queue), "is not a queue for workers of this platform", form.words))
     least = place.grace_seconds + LEASE_MARGIN_SECONDS
     if not least <= request.lease_seconds <= form.most_lease_seconds:
-        problem = f"must outlast the {place.grace_seconds} s that an interrupted worker has by {LEASE_MARGIN_SECONDS}, and be had at once"
-        remedy = f"{least} to {form.most_lease_seconds} are allowed; longer tasks live by extensions"
+        problem = f"must be {LEASE_MARGIN_SECONDS} s above the grace period, {place.grace_seconds} s, and within the longest lease"
+        remedy = f"allowed: {least} to {form.most_lease_seconds}; longer tasks extend their lease"
         problems.append(SettingsProblem("lease_seconds", str(request.lease_seconds), problem, remedy))
     return problems
 

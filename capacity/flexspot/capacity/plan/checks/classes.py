@@ -63,7 +63,7 @@ def names_are_unique(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
                 yield SettingsProblem(
                     path,
                     repr(name),
-                    f"is taken by {first[name].rpartition('.')[0] or first[name]}",
+                    f"is already used by {first[name].rpartition('.')[0] or first[name]}",
                     "choose another name",
                     "duplicate-name",
                 )
@@ -90,7 +90,7 @@ def teams_do_not_take_a_namespace_of_the_cluster(resolved: ResolvedSettings) -> 
     for number, team in enumerate(resolved.settings.teams):
         if is_taken_namespace(team.name):
             path = f"teams.{number}.name"
-            yield SettingsProblem(path, repr(team.name), "is a namespace of the cluster itself", "choose another name", "reserved-name")
+            yield SettingsProblem(path, repr(team.name), "is the name of a system namespace", "choose another name", "reserved-name")
 
 
 def pods_of_queued_classes_preempt_none(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
@@ -101,8 +101,8 @@ def pods_of_queued_classes_preempt_none(resolved: ResolvedSettings) -> Iterator[
     """
     for name, each in resolved.known_classes.items():
         if each.queued and each.preempts:
-            problem = "of a queued class lets its pods preempt what is guaranteed to other teams"
-            remedy = "set it to false: for queued work Kueue decides by quota whom to preempt"
+            problem = "lets pods of a queued class preempt pods on GPUs that are guaranteed to other teams"
+            remedy = "set it to false: Kueue decides by quota which queued work is preempted"
             yield SettingsProblem(f"classes.{name}.preempts", "true", problem, remedy, "queued-class-preempts")
 
 
@@ -111,14 +111,14 @@ def priority_classes_are_not_the_clusters_own(resolved: ResolvedSettings) -> Ite
     for name, each in resolved.known_classes.items():
         if each.priority_class.startswith("system-"):
             path = f"classes.{name}.priority_class"
-            yield SettingsProblem(path, repr(each.priority_class), "is reserved for the cluster", "choose another name", "reserved-name")
+            yield SettingsProblem(path, repr(each.priority_class), "is reserved for Kubernetes", "choose another name", "reserved-name")
 
 
 def flavors_do_not_take_a_pools_name(pool: ResolvedPool) -> Iterator[SettingsProblem]:
     """Refuse pool names that begin with any-, the prefix of flavors of several pools."""
     if pool.name.startswith("any-"):
         remedy = "choose a name that does not begin with any-"
-        yield SettingsProblem(f"{pool.path}.name", repr(pool.name), "is reserved for flavors of several pools", remedy, "reserved-name")
+        yield SettingsProblem(f"{pool.path}.name", repr(pool.name), "has the prefix of flavors of several pools", remedy, "reserved-name")
 
 
 def pools_do_not_take_a_name_of_the_platform(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
@@ -127,7 +127,7 @@ def pools_do_not_take_a_name_of_the_platform(resolved: ResolvedSettings) -> Iter
     for pool in resolved.pools.values():
         if pool.name in names or pool.name.startswith(prefixes):
             yield SettingsProblem(
-                f"{pool.path}.name", repr(pool.name), "is a pool that the cluster already has", "choose another name", "reserved-name"
+                f"{pool.path}.name", repr(pool.name), "is a pool name of the cluster itself", "choose another name", "reserved-name"
             )
 
 
@@ -147,7 +147,7 @@ def every_class_has_a_pool(resolved: ResolvedSettings) -> Iterator[SettingsProbl
     for name in resolved.settings.classes:
         if name in resolved.known_classes and name not in resolved.classes:
             pools = ", ".join(pool.name for pool in resolved.settings.pools)
-            remedy = f"add it to serves of a pool ({pools}), or leave it out"
+            remedy = f"add it to `serves` of a pool ({pools}), or leave it out"
             yield SettingsProblem(f"classes.{name}", "", "no pool serves it", remedy, "class-without-pool")
 
 
@@ -159,7 +159,7 @@ def pools_are_in_the_order_of_their_classes(resolved: ResolvedSettings, pool: Re
     for name, each in _served(resolved, pool):
         if pool.settings.capacity_type not in each.capacity:
             problem = f"class {name} does not use {pool.settings.capacity_type} capacity; its order is {', '.join(each.capacity)}"
-            remedy = f"add {pool.settings.capacity_type} to classes.{name}.capacity, at its place in the order"
+            remedy = f"add {pool.settings.capacity_type} to classes.{name}.capacity, at the right place in the order"
             yield SettingsProblem(f"{pool.path}.serves", name, problem, remedy, "capacity-outside-class-order")
 
 
@@ -180,12 +180,12 @@ def a_pool_has_one_decider(resolved: ResolvedSettings, pool: ResolvedPool) -> It
     deciders = {each.fallback for _, each in _served(resolved, pool)}
     if len(deciders) > 1:
         written = ", ".join(f"{name} ({each.fallback})" for name, each in _served(resolved, pool))
-        problem = "serves classes that fall back for different reasons"
+        problem = "these classes fall back for different reasons"
         yield SettingsProblem(f"{pool.path}.serves", written, problem, "split the pool", "shared-pool-with-conflicting-classes")
     unqueued = [name for name, each in _served(resolved, pool) if not each.queued]
     if pool.settings.capacity_type is CapacityType.QUEUED and (Fallback.STOCK_OUT in deciders or unqueued):
-        problem = "queued capacity comes through a queue, and its classes fall back only by quota"
-        remedy = "let it serve queued classes with fallback: quota"
+        problem = "queued capacity is requested through a queue, and its classes can fall back only by quota"
+        remedy = "list only queued classes with fallback: quota"
         written = ", ".join(pool.settings.serves)
         yield SettingsProblem(f"{pool.path}.serves", written, problem, remedy, "queued-capacity-without-queue")
 
@@ -200,9 +200,9 @@ def stock_outs_are_watched_where_flavors_are_pools(resolved: ResolvedSettings) -
     path, local = "queueing.stock_outs.watch", resolved.settings.cloud is Platform.LOCAL
     if local or resolved.autopilot:
         problem = (
-            "needs nodes that run images"
+            "needs nodes that run images, but the lab has fake nodes"
             if local
-            else "needs node pools, and Autopilot has none: it cannot tell which capacity is out of stock"
+            else "needs node pools to know which capacity is out of stock, but Autopilot has none"
         )
         yield SettingsProblem(path, "true", problem, "leave it out", "stock-outs-without-pools")
 
@@ -225,8 +225,8 @@ def orders_do_not_contradict(resolved: ResolvedSettings) -> Iterator[SettingsPro
         except OrderConflictError as conflict:
             pair = _opposed(orders.values()) or conflict.capacity_types
             written = "; ".join(f"{name}: {', '.join(order)}" for name, order in orders.items())
-            problem = f"{group} want {' and '.join(pair)} in opposite orders"
-            remedy = "use the same order; a queue tries flavors in one order for all its work"
+            problem = f"{group} list {' and '.join(pair)} in opposite orders"
+            remedy = "use the same order: a queue tries its flavors in one order for all work"
             yield SettingsProblem("classes", written, problem, remedy, "classes-disagree-on-order")
 
 
@@ -269,8 +269,8 @@ def _one_gpu_for_each_compute_class(resolved: ResolvedSettings) -> Iterator[Sett
     for name, each in resolved.classes.items():
         gpus = sorted({pool.gpu.name for pool in resolved.pools.values() if name in pool.settings.serves})
         if each.fallback is Fallback.STOCK_OUT and each.queued and len(gpus) > 1:
-            problem = "its one flavor would count different GPUs"
-            remedy = "split the class, one for each GPU type"
+            problem = "its single flavor would count different GPUs"
+            remedy = "split it into one class for each GPU type"
             yield SettingsProblem(f"classes.{name}", ", ".join(gpus), problem, remedy, "compute-class-with-several-gpus")
 
 
@@ -292,7 +292,7 @@ def what_is_interrupted_can_go_on(resolved: ResolvedSettings) -> Iterator[Settin
     for name, each in resolved.classes.items():
         on_spot = CapacityType.SPOT in each.capacity
         if on_spot and not each.checkpoint and (each.run_limit_hours is None or each.run_limit_hours > 24):  # noqa: PLR2004 -- a day
-            problem = "runs for more than a day on Spot without checkpoints"
+            problem = "its work may run for more than a day on Spot without checkpoints"
             remedy = "set checkpoint: true, or run_limit_hours to 24 or less"
             yield SettingsProblem(f"classes.{name}", "", problem, remedy, "long-spot-run-without-checkpoint", refused=False)
 

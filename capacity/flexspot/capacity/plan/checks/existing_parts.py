@@ -28,11 +28,11 @@ def another_karpenter_is_on_its_own_cluster(resolved: ResolvedSettings, settings
     if resolved.auto_mode or (theirs := settings.cluster.existing_karpenter) is None:
         return
     if settings.cluster.existing is None:
-        problem = "is the Karpenter of an existing cluster, but the stack creates its cluster"
+        problem = "belongs to an existing cluster, but the stack creates a new one"
         remedy = "name the cluster in cluster.existing, or leave it out"
         yield SettingsProblem(_KARPENTER, theirs.deployment, problem, remedy, "existing-karpenter-of-no-cluster")
     if not settings.cluster.node_repair:
-        problem = "is a feature gate of Karpenter, which is its owner's to set"
+        problem = "is a feature gate of Karpenter, and only the owner of an existing Karpenter can set it"
         yield SettingsProblem("cluster.node_repair", "false", problem, "leave it out", "setting-of-existing-part")
 
 
@@ -166,8 +166,8 @@ def settings_without_effect_are_reported(resolved: ResolvedSettings) -> Iterator
 def _without_effect(settings: PlatformSettings, part: ExistingPart, path: str) -> SettingsProblem:
     value = _value(settings, path)
     written = value.model_dump(mode="json", exclude_unset=True) if isinstance(value, Record) else _plain(value)
-    problem = f"is a setting of {part.what}, which is not the stack's ({part.setting}): nothing reads it"
-    remedy = f"leave it out and have its owner set it, or remove {part.setting}"
+    problem = f"has no effect: the stack does not create {part.what} ({part.setting})"
+    remedy = f"leave it out and have the owner of {part.what} set it, or remove {part.setting}"
     # Turning a protection off has the requested result.
     refused = path in part.refused and value is not False
     return SettingsProblem(path, shown(written), problem, remedy, "setting-of-existing-part", refused=refused)
@@ -233,7 +233,7 @@ def file_systems_are_used(settings: EksSettings) -> Iterator[SettingsProblem]:
     """Warn about settings of a file system that the stack does not have."""
     for kind, where in ((StorageKind.EFS, "storage.checkpoints or storage.datasets"), (StorageKind.LUSTRE, "storage.datasets")):
         if kind in settings.storage.model_fields_set and kind not in settings.storage.file_systems.values():
-            problem, remedy = "configures a file system, but there is none", f"set {where} to {kind}, or leave this out"
+            problem, remedy = "configures a file system that the stack does not have", f"set {where} to {kind}, or leave this out"
             yield SettingsProblem(f"storage.{kind}", "set", problem, remedy, f"{kind}-not-used", refused=False)
 
 

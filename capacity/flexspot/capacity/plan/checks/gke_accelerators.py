@@ -55,12 +55,12 @@ def gpudirect_pools_are_in_one_zone(resolved: ResolvedSettings) -> Iterator[Sett
     first = next((zones[0] for zones in found.values() if len(zones) == 1), "")
     for path, zones in found.items():
         if len(zones) != 1:
-            problem = f"is in one zone, as an RDMA network is, but the pool is in several: {', '.join(zones)}"
-            remedy = "give the pool one of these zones that has the machine"
+            problem = f"needs a pool in one zone, as an RDMA network is in one zone, but the pool is in several: {', '.join(zones)}"
+            remedy = "set the pool's zones to one of these that has the machine"
             yield SettingsProblem(f"{path}.network", "'gpudirect'", problem, remedy, "gpudirect-over-zones")
         elif zones[0] != first:
-            problem = f"must be in the same zone for all pools that have it: another is in {first}"
-            remedy = "put them into one zone, or give the other a stack of its own"
+            problem = f"must be the same zone for all pools with gpudirect: another is in {first}"
+            remedy = "put these pools into one zone, or move one of them to a separate stack"
             yield SettingsProblem(f"{path}.zones", ", ".join(zones), problem, remedy, "gpudirect-over-zones")
 
 
@@ -69,7 +69,7 @@ def gpudirect_needs_a_new_cluster(resolved: ResolvedSettings) -> Iterator[Settin
     if not isinstance(resolved.settings, GkeSettings) or resolved.settings.cluster.existing is None:
         return
     for pool, _ in _pools_with_cards(resolved):
-        problem = "needs a cluster with multi-networking, which a stack does not change on an existing cluster"
+        problem = "needs a cluster with multi-networking, which a stack cannot turn on for an existing cluster"
         remedy = "leave it out, or let the stack create the cluster"
         yield SettingsProblem(f"{pool.path}.network", "'gpudirect'", problem, remedy, "gpudirect-on-existing-cluster")
 
@@ -82,7 +82,7 @@ def gpudirect_networks_have_room(resolved: ResolvedSettings) -> Iterator[Setting
     room = IPv4Network(gpudirect_ranges(settings.network.gpudirect_cidr)[0]).num_addresses - _KEPT_BY_GOOGLE
     nodes = sum(pool.max_nodes + 1 for pool, _ in pools)
     if nodes > room:
-        problem = f"has room for {room} nodes in each sixteenth, but pools with gpudirect can have {nodes}"
+        problem = f"has room for {room} nodes in each sixteenth (one per network), but pools with gpudirect can have {nodes}"
         written = settings.network.gpudirect_cidr
         yield SettingsProblem("network.gpudirect_cidr", written, problem, "choose a larger range", "range-too-small")
 
@@ -97,8 +97,8 @@ def gpudirect_nodes_are_near_each_other(resolved: ResolvedSettings) -> Iterator[
     """
     for pool, settings in _pools_with_cards(resolved):
         if not settings.compact_placement and settings.capacity_type is not CapacityType.RESERVED:
-            problem = "its nodes may be far apart in the network"
-            remedy = "set compact_placement too, or accept that in exchange for fewer stock-outs"
+            problem = "the pool's nodes may be far apart in the network"
+            remedy = "set compact_placement too, or accept the distance in exchange for fewer stock-outs"
             yield SettingsProblem(f"{pool.path}.network", "'gpudirect'", problem, remedy, "gpudirect-not-placed", refused=False)
 
 
@@ -121,8 +121,8 @@ def tpus_are_in_node_pools(resolved: ResolvedSettings) -> Iterator[SettingsProbl
             name for name in set(pool.settings.serves) & set(resolved.classes) if resolved.classes[name].fallback is Fallback.STOCK_OUT
         )
         for name in climbing:
-            problem = f"serves class {name}, which falls back at a stock-out: its compute class would have to name TPU chips"
-            remedy = f"let it serve a class with fallback: quota, or set classes.{name}.fallback to quota"
+            problem = f"class {name} falls back at a stock-out, but its compute class cannot name TPU chips"
+            remedy = f"list a class with fallback: quota, or set classes.{name}.fallback to quota"
             yield SettingsProblem(f"{pool.path}.serves", name, problem, remedy, "tpus-in-compute-class")
 
 
@@ -134,8 +134,8 @@ def slices_are_for_jobs_only(resolved: ResolvedSettings) -> Iterator[SettingsPro
     for pool in _tpu_pools(resolved).values():
         for name in sorted(set(pool.settings.serves) & set(resolved.classes)):
             if _is_slice(pool) and not resolved.classes[name].queued:
-                problem = f"serves class {name}, whose pods wait in no queue and start one by one, but a slice is used as a whole"
-                remedy = "let it serve only queued classes, or leave tpu_topology out for nodes that work on their own"
+                problem = f"pods of class {name} wait in no queue and start one by one, but a slice is used as a whole"
+                remedy = "list only queued classes, or leave tpu_topology out for nodes that work independently"
                 yield SettingsProblem(f"{pool.path}.serves", name, problem, remedy, "slice-for-single-pods")
 
 
@@ -159,7 +159,7 @@ def tpu_shares_are_whole_hosts(resolved: ResolvedSettings) -> Iterator[SettingsP
                 unit = pool.ceiling.gpus if _is_slice(pool) else pool.gpus_per_node
                 if chips % unit:
                     what = f"the {unit} chips of the slice" if _is_slice(pool) else f"the {unit} chips of a {pool.machines[0].name}"
-                    problem = f"is not a multiple of {what}, which work takes as a whole"
+                    problem = f"is not a multiple of {what}, which workloads use as a whole"
                     lower = chips // unit * unit
                     near = f"{lower} or {lower + unit}" if lower + unit <= pool.ceiling.gpus else str(lower)
                     path = f"{kind}.{number}.{field}.{name}"

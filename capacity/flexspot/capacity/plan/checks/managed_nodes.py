@@ -50,7 +50,7 @@ _OF_CLUSTERS = {
     "nodes": _Unsupported("Auto Mode has neither user data nor kubelet settings"),
     "node_repair": _Unsupported("Auto Mode always replaces broken nodes itself", "leave it out"),
     "existing": _Unsupported(
-        "the role of an existing cluster, which its owner manages, does not let Auto Mode set our tags on nodes",
+        "the role of an existing cluster, which its owner manages, does not let Auto Mode set the stack's tags on nodes",
         "leave it out, so that the stack creates the cluster, or use mode: standard",
     ),
     "existing_karpenter": _Unsupported("AWS runs Karpenter outside the cluster"),
@@ -64,7 +64,7 @@ _OF_CLUSTERS = {
 _OF_CONTROLLERS = {
     "karpenter": _Unsupported("AWS runs Karpenter outside the cluster", "leave it out"),
     "load_balancer_controller": _Unsupported(
-        "Auto Mode includes it: use a Service with loadBalancerClass eks.amazonaws.com/nlb, an IngressClass of eks.amazonaws.com/alb",
+        "Auto Mode includes it: use a Service with loadBalancerClass eks.amazonaws.com/nlb, or an IngressClass of eks.amazonaws.com/alb",
         "leave it out",
     ),
     "nvidia_device_plugin": _Unsupported("Auto Mode includes it", "leave it out"),
@@ -89,7 +89,7 @@ def auto_mode_supports_the_settings(resolved: ResolvedSettings, settings: EksSet
         if (written := getattr(settings.cluster, option)) != EksClusterSettings.default(option):
             yield _refused(f"cluster.{option}", written, unsupported)
     if (least := settings.cluster.system_pool.min_nodes) != SystemPool.default("min_nodes"):
-        unsupported = _Unsupported("Auto Mode creates a node when a controller needs one, and keeps none", "leave it out")
+        unsupported = _Unsupported("Auto Mode creates a node when a controller needs one, and keeps no minimum", "leave it out")
         yield _refused("cluster.system_pool.min_nodes", least, unsupported)
     for addon, version in settings.cluster.addon_versions.items():
         if addon in auto_mode().addons:
@@ -157,7 +157,7 @@ def machines_are_launched(resolved: ResolvedSettings, settings: EksSettings) -> 
         if not auto_mode().launches(machine):
             known = auto_mode().sources[auto_mode().families.source]
             problem = f"is of a family or size that AWS does not list for Auto Mode, as of {known.as_of}"
-            remedy = "choose another, or use mode: standard"
+            remedy = "choose another machine, or use mode: standard"
             yield SettingsProblem(path, repr(machine), problem, remedy, "machine-not-in-auto-mode", refused=machine not in described)
 
 
@@ -181,7 +181,7 @@ def work_ends_before_its_node(resolved: ResolvedSettings) -> Iterator[SettingsPr
     for name, each in resolved.classes.items():
         if each.queued and (each.run_limit_hours is None or each.run_limit_hours > most):
             limit = "missing" if each.run_limit_hours is None else str(each.run_limit_hours)
-            problem = "allows more" if each.run_limit_hours is None else f"is above {most}"
+            problem = "jobs may outlive their node" if each.run_limit_hours is None else f"is above {most}"
             problem += f": Auto Mode drains a node after {most} hours, and terminates it {DRAIN_HOURS} hours later"
             remedy = f"set it to {most} or less, or let the class write checkpoints"
             path = f"classes.{name}.run_limit_hours"
@@ -191,8 +191,8 @@ def work_ends_before_its_node(resolved: ResolvedSettings) -> Iterator[SettingsPr
 def missing_ceilings_are_reported(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
     """Warn that Autopilot has no ceilings. The ceiling of a node pool applies whatever pods request, and Autopilot has no node pools."""
     if resolved.autopilot:
-        problem = "has no node pools, so no ceilings: only Kueue, ResourceQuota and project quota cap spend"
-        remedy = "request a project quota of what the pools may have, and set it in gpu_quotas; with mode: standard every ceiling holds"
+        problem = "has no node pools and therefore no ceilings: only Kueue, ResourceQuota and project quota limit the cost"
+        remedy = "request a project quota equal to the pools' ceilings and set it in gpu_quotas, or use mode: standard, which has ceilings"
         yield SettingsProblem("cluster.mode", "autopilot", problem, remedy, "autopilot-without-ceilings", refused=False)
 
 
@@ -207,10 +207,10 @@ def pools_are_distinguishable(resolved: ResolvedSettings) -> Iterator[SettingsPr
         written = _shown(requested_labels(resolved, other))
         if classes == (None, None) and (_fits_on(resolved, one, other) or _fits_on(resolved, other, one)):
             problem = f"cannot be distinguished from pool {one.name}: pods that request nodes of one can run on nodes created for the other"
-            remedy = "split them by GPU, GPUs of a node, capacity type or zone, or merge them"
+            remedy = "make them differ in GPU, GPUs per node, capacity type or zone, or merge them"
         elif classes[0] is not None and classes[0] == classes[1] and _priority_fields(resolved, one) == _priority_fields(resolved, other):
-            problem = f"cannot be distinguished from pool {one.name}: it is the same priority of compute class {classes[0]}"
-            remedy = "split them by machine, capacity type, reservation or zones, or merge them"
+            problem = f"cannot be distinguished from pool {one.name}: both are the same priority of compute class {classes[0]}"
+            remedy = "make them differ in machine, capacity type, reservation or zones, or merge them"
         else:
             continue
         yield SettingsProblem(other.path, written, problem, remedy, "pools-not-told-apart")
@@ -248,14 +248,14 @@ def _other_reachable_pools(
         if len(own) > 1:
             problem = "is served by several pools, but a pod that waits in no queue requests one kind of node"
             yield SettingsProblem(
-                path, written, problem, "leave it one pool, split the class, or use fallback: stock-out", "class-of-several-shapes"
+                path, written, problem, "keep one pool, split the class, or use fallback: stock-out", "class-of-several-shapes"
             )
         return
     common = shared_labels(requested_labels(resolved, pool) for pool in own)
     others = [pool for pool in resolved.queued_pools.values() if pool not in own and compute_class_of(resolved, pool) is None]
     if reachable := [pool.name for pool in others if common.items() <= requested_labels(resolved, pool).items()]:
         reason = f"its pools have only {_shown(common)} in common" if common else "its pools have nothing in common"
-        problem = f"{reason}, so a queue would give its jobs nodes of {', '.join(reachable)} too"
+        problem = f"{reason}, so a queue would also give its jobs nodes of {', '.join(reachable)}"
         remedy = f"let {reachable[0]} serve {name} as well, or split the class into one for each kind of node"
         yield SettingsProblem(path, written, problem, remedy, "class-reaches-other-pools")
 
@@ -267,7 +267,7 @@ def _shown(labels: dict[str, str]) -> str:
 _AUTOPILOT = "option-not-on-autopilot"
 
 _OF_NODE_POOLS = {
-    "min_nodes": _Unsupported("Autopilot creates a node when a pod needs it, and keeps none", "leave it out"),
+    "min_nodes": _Unsupported("Autopilot creates a node when a pod needs it, and keeps no minimum", "leave it out"),
     "shutdown_grace_seconds": _Unsupported(
         "GKE documents more than 15 seconds for Standard node pools and compute classes, but not for Autopilot"
     ),
@@ -278,7 +278,7 @@ _OF_NODE_POOLS = {
     "boot_disk_kms_key": _Unsupported(
         "Autopilot nodes have the cluster's key", "leave it out, and name the key in cluster.security.boot_disk_kms_key"
     ),
-    "local_ssd_disks": _Unsupported("Autopilot provides local disks by the GPU, not by number"),
+    "local_ssd_disks": _Unsupported("on Autopilot the GPU decides the number of local disks"),
     "secondary_boot_disk_images": _Unsupported("GKE does not document how a pod on Autopilot requests them"),
 }
 """Options that Autopilot does not support."""
@@ -310,16 +310,15 @@ def autopilot_supports_the_capacity_types(resolved: ResolvedSettings) -> Iterato
         if resolved.facts[pool.settings.capacity_type].autopilot is None:
             path, written = f"{pool.path}.capacity_type", repr(pool.settings.capacity_type.value)
             problem = "is documented for node pools of Standard clusters, but not for Autopilot"
-            remedy = f"allowed: {given}; flex-start is the nearest, without all nodes at once; or use mode: standard"
+            remedy = f"allowed: {given}; flex-start is the most similar, but its nodes do not arrive all at once; or use mode: standard"
             yield SettingsProblem(path, written, problem, remedy, "capacity-type-not-on-autopilot")
         reservation = pool.settings.reservation if isinstance(pool.settings, GkePool) else None
         if reservation is not None and reservation.use is ReservationUse.ANY:
             problem = "Autopilot uses only reservations that are named"
-            yield SettingsProblem(
-                f"{pool.path}.reservation.use", "any", problem, "allowed: specific, with its name", "any-reservation-on-autopilot"
-            )
+            remedy = "allowed: specific, with the reservation's name"
+            yield SettingsProblem(f"{pool.path}.reservation.use", "any", problem, remedy, "any-reservation-on-autopilot")
         if reservation is not None and reservation.block is not None:
-            unsupported = _Unsupported("a pod on Autopilot can name a reservation here, but no block of it")
+            unsupported = _Unsupported("a pod on Autopilot can name a reservation, but not a block of it")
             yield _refused(f"{pool.path}.reservation.block", reservation.block, unsupported, _AUTOPILOT)
 
 
@@ -333,7 +332,7 @@ def autopilot_supports_the_options(resolved: ResolvedSettings) -> Iterator[Setti
         machine = pool.machines[0]
         if machine.architecture is Architecture.ARM64:
             unsupported = _Unsupported(
-                "is arm64, and GKE does not document how GPU pods on Autopilot request it", "choose another, or use mode: standard"
+                "is arm64, and GKE does not document how GPU pods on Autopilot request it", "choose another machine, or use mode: standard"
             )
             yield _refused(f"{pool.path}.machine", machine.name, unsupported, _AUTOPILOT)
         by_compute_class = compute_class_of(resolved, pool) is not None
@@ -353,5 +352,5 @@ def _choices(path: str, pool: GkePool, *, by_compute_class: bool) -> Iterator[Se
         unsupported = _Unsupported("GKE documents time-sharing for Autopilot, but not MPS", "allowed: time-sharing")
         yield _refused(f"{path}.gpu_sharing.strategy", "mps", unsupported, _AUTOPILOT)
     if len(set(pool.zones)) > 1 and not by_compute_class:
-        problem, remedy = "a pod requests one zone or none; a compute class may name several", f"name one; {_BY_A_CLASS}"
+        problem, remedy = "a pod can request only one zone, but a compute class can name several", f"name one zone, {_BY_A_CLASS}"
         yield SettingsProblem(f"{path}.zones", ", ".join(pool.zones), problem, remedy, _AUTOPILOT)

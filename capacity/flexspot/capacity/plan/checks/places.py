@@ -111,7 +111,7 @@ def existing_vpcs_have_a_subnet_in_each_zone(settings: EksSettings) -> Iterator[
         return
     subnets, zones = settings.network.existing_private_subnets, settings.zones
     if len(subnets) < len(zones):
-        problem = f"names {len(subnets)} for {len(zones)} zones"
+        problem = f"has subnets for only {len(subnets)} of {len(zones)} zones"
         path = "network.existing_private_subnets"
         yield SettingsProblem(path, ", ".join(subnets), problem, "name one for each zone", "range-too-small")
 
@@ -146,7 +146,7 @@ def eks_ranges_have_room(resolved: ResolvedSettings, settings: EksSettings) -> I
     for pool in resolved.pools.values():
         inside = sum(rooms.get(zone, 0) for zone in pool.settings.zones)
         if pool.settings.zones and pool.max_nodes * each_node > inside:
-            problem = f"its zones have room for {inside} addresses, but its {pool.max_nodes} nodes can take {pool.max_nodes * each_node}"
+            problem = f"have room for {inside} addresses, but the pool's {pool.max_nodes} nodes can take {pool.max_nodes * each_node}"
             yield SettingsProblem(
                 f"{pool.path}.zones", ", ".join(pool.settings.zones), problem, "use more zones or ranges", "range-too-small"
             )
@@ -165,7 +165,7 @@ def runners_have_an_address_to_reach(settings: GkeSettings) -> Iterator[Settings
     IAM decides about access by the DNS name, and the API server has no address that ranges could restrict.
     """
     if settings.network.runner_cidrs and settings.access is Access.DNS_IAM:
-        problem = f"says who can reach an address, but with {Access.DNS_IAM} the API server has none"
+        problem = f"restricts access to an address, but with {Access.DNS_IAM} the API server has none"
         remedy = f"remove it, or choose control_plane.access {Access.PRIVATE}"
         yield SettingsProblem("network.runner_cidrs", ", ".join(settings.network.runner_cidrs), problem, remedy, "runners-without-address")
 
@@ -179,16 +179,16 @@ def a_runner_reaches_the_api_server(settings: GkeSettings | EksSettings) -> Iter
     if settings.access is not Access.PRIVATE:
         return
     if settings.cluster.existing is None and not _network_exists(settings):
-        problem = "lets in only the network that this stack creates: the first `up` stops at the first object inside the cluster"
+        problem = "allows access only from the network that this stack creates: the first `up` stops at the first object inside the cluster"
         if isinstance(settings, GkeSettings):
-            remedy = f"use {Access.DNS_IAM}, which lets in whom Google's IAM lets in, or an existing network with a runner in it"
+            remedy = f"use {Access.DNS_IAM}, where Google's IAM decides about access, or an existing network with a runner in it"
         else:
-            remedy = f"use {Access.PUBLIC_CIDRS} with a runner's range, an existing VPC with a runner in it, or a second `up` from inside"
+            remedy = f"use {Access.PUBLIC_CIDRS} with a runner's range, use an existing VPC with a runner, or run `up` again from inside"
         yield SettingsProblem("control_plane.access", f"'{Access.PRIVATE}'", problem, remedy, "nobody-in-the-network", refused=False)
 
 
 def _at_least(addresses: int) -> str:
-    return f"a /{32 - (addresses - 1).bit_length()} or larger is needed"
+    return f"use /{32 - (addresses - 1).bit_length()} or larger"
 
 
 def system_nodes_reach_every_zone(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
@@ -196,7 +196,7 @@ def system_nodes_reach_every_zone(resolved: ResolvedSettings) -> Iterator[Settin
     if isinstance(resolved.settings, GkeSettings) and resolved.settings.cluster.existing is None and not resolved.autopilot:
         most, zones = resolved.settings.cluster.system_pool.max_nodes, len(set(resolved.zones))
         if most < zones:
-            problem = f"is below the {zones} zones, and the pool starts with a node in each"
+            problem = f"is below the number of zones ({zones}), and GKE starts a node in each"
             remedy = f"raise it to {zones} or more, or name fewer zones"
             yield SettingsProblem("cluster.system_pool.max_nodes", str(most), problem, remedy, "system-pool-below-zones")
 
@@ -209,8 +209,8 @@ def the_boundary_is_of_the_account(resolved: ResolvedSettings) -> Iterator[Setti
     settings = resolved.settings
     boundary = settings.iam.permissions_boundary if isinstance(settings, EksSettings) else None
     if boundary is not None and isinstance(settings, EksSettings) and boundary.split(":")[4] not in {settings.account, "aws"}:
-        problem = f"is a policy of another account than {settings.account}, which IAM does not accept for its roles"
-        yield SettingsProblem("iam.permissions_boundary", boundary, problem, "name a policy of that account", "boundary-of-another-account")
+        problem = f"is a policy of another account than {settings.account}, and IAM does not accept it for roles of that account"
+        yield SettingsProblem("iam.permissions_boundary", boundary, problem, "use a policy of this account", "boundary-of-another-account")
 
 
 def images_are_pinned(resolved: ResolvedSettings, settings: EksSettings) -> Iterator[SettingsProblem]:
@@ -235,10 +235,10 @@ def images_are_of_the_version(resolved: ResolvedSettings, settings: EksSettings)
     has = resolved.images.versions_of(ami)
     remedy = _images_for(resolved, settings)
     if not has:
-        problem = "is not a known release; without its images no node would launch"
+        problem = "is not a known release, and no node would launch without its images"
         yield SettingsProblem("cluster.ami", repr(ami), problem, remedy, "ami-not-known")
     elif settings.cluster.existing is None and version not in has:
-        problem = f"has images for Kubernetes {has[0]} to {has[-1]} but none for {version}; no node would launch"
+        problem = f"has images for Kubernetes {has[0]} to {has[-1]} but none for {version}, so no node would launch"
         yield SettingsProblem("cluster.ami", repr(ami), problem, remedy, "ami-of-another-version")
 
 
@@ -257,11 +257,11 @@ def neuron_nodes_have_an_image(resolved: ResolvedSettings) -> Iterator[SettingsP
     version = settings.cluster.version
     has = resolved.images.has_neuron_image(ami, version)
     if has is False:
-        problem = f"has no image with Neuron's driver for Kubernetes {version}; no node of {', '.join(pools)} would launch"
+        problem = f"has no image with Neuron's driver for Kubernetes {version}, so no node of {', '.join(pools)} would launch"
         yield SettingsProblem("cluster.ami", repr(ami), problem, _images_for(resolved, settings), "ami-without-neuron")
     elif has is None:
         problem = f"may have no image with Neuron's driver for Kubernetes {version}, which nodes of {', '.join(pools)} need"
-        remedy = "`flexspot images refresh` asks AWS"
+        remedy = "run `flexspot images refresh`, which asks AWS"
         yield SettingsProblem("cluster.ami", repr(ami), problem, remedy, "ami-neuron-not-read", refused=False)
 
 
@@ -272,8 +272,8 @@ def the_efa_plugins_image_can_be_pulled(resolved: ResolvedSettings, settings: Ek
     used, written, path = any(pool.efa for pool in settings.pools), settings.controllers.efa_device_plugin.image, _EFA_IMAGE
     partition = partition_of(settings.region)
     if used and written is None and partition != "aws":
-        problem = f"is missing: the chart's own image is in partition aws, but {settings.region} is in {partition}"
-        remedy = "copy the image to a registry in that partition, and name it"
+        problem = f"is missing: the chart's default image is in partition aws, but {settings.region} is in {partition}"
+        remedy = "copy the image to a registry in that partition, and name the copy"
         yield SettingsProblem(path, "", problem, remedy, "efa-image-of-another-partition")
     if written is not None and not used:
         yield SettingsProblem(path, written, "is for a plugin that no pool needs", "leave it out", "efa-image-not-used", refused=False)
@@ -287,7 +287,7 @@ def _images_for(resolved: ResolvedSettings, settings: EksSettings) -> str:
     family, version = settings.cluster.image.partition("@")[0], settings.cluster.version
     newer = "`flexspot images refresh` asks AWS for others"
     if fitting := resolved.images.with_images_for(family, version):
-        return f"for Kubernetes {version}: {fitting[0]} to {fitting[-1]}, the newest known; {newer}"
+        return f"releases for Kubernetes {version}: {fitting[0]} to {fitting[-1]} (the newest known); {newer}"
     return f"no release with images for Kubernetes {version} is known, only for {', '.join(resolved.images.versions(family))}; {newer}"
 
 
@@ -308,7 +308,7 @@ def the_system_machine_exists(resolved: ResolvedSettings) -> Iterator[SettingsPr
         remedy = nearest(name, [each for each in plain if resolved.machines[each].architecture is Architecture.AMD64])
         yield SettingsProblem(path, repr(name), "is arm64, but the system nodes' image is for x86_64", remedy, "system-pool-with-arm64")
     elif resolved.words.catalog is Vendor.AWS and not machine.max_pods:
-        remedy = "give max_pods in its description"
+        remedy = "add max_pods to its description"
         problem = "is described without max_pods, which decides how much memory a node reserves"
         yield SettingsProblem(path, repr(name), problem, remedy, "system-machine-without-max-pods")
 
@@ -357,7 +357,7 @@ def leases_are_longer_than_the_grace(resolved: ResolvedSettings) -> Iterator[Set
     for number, team in enumerate(resolved.settings.teams):
         if team.work_queue is not None and team.work_queue.lease_seconds < least:
             path = f"teams.{number}.work_queue.lease_seconds"
-            problem = f"does not outlast the longest grace of a class by {LEASE_MARGIN_SECONDS} seconds"
+            problem = f"must exceed the longest grace period of a class by {LEASE_MARGIN_SECONDS} seconds"
             remedy = f"allowed: {least} to 600"
             yield SettingsProblem(path, str(team.work_queue.lease_seconds), problem, remedy, "lease-within-grace")
 
@@ -371,7 +371,7 @@ def names_are_not_reserved_by_google(settings: GkeSettings) -> Iterator[Settings
     for path, name, begins in (("project", settings.project, True), ("environment", settings.environment, has_queues)):
         if "google" in name or (begins and name.startswith("goog")):
             problem = (
-                "becomes part of the names of buckets and work queues, and Google refuses names that contain google or start with goog"
+                "becomes part of the names of buckets and work queues, and Google rejects names that contain google or start with goog"
             )
             yield SettingsProblem(path, repr(name), problem, "choose a name without it", "name-with-google")
 
@@ -408,12 +408,12 @@ def _projects(own: str, network: NetworkName | None, subnetwork: NetworkName | N
     if of_network == of_subnetwork:
         return
     if network is None:
-        path, problem = "network.existing_network", f"is a short name, so in project {own}, but the subnetwork is in {of_subnetwork}"
-        remedy = f"write projects/{of_subnetwork}/global/networks/NAME, the network of the host project that the subnetwork is in"
+        path, problem = "network.existing_network", f"is a short name in project {own}, but the subnetwork is in {of_subnetwork}"
+        remedy = f"write projects/{of_subnetwork}/global/networks/NAME: a network of the subnetwork's host project"
     elif subnetwork is None:
-        path, problem = "network.existing_subnetwork", f"is a short name, so in project {own}, but the network is in {of_network}"
-        remedy = f"write projects/{of_network}/regions/REGION/subnetworks/NAME, a subnetwork of that network"
+        path, problem = "network.existing_subnetwork", f"is a short name in project {own}, but the network is in {of_network}"
+        remedy = f"write projects/{of_network}/regions/REGION/subnetworks/NAME: a subnetwork of that network"
     else:
         path, problem = "network.existing_subnetwork", f"is in project {of_subnetwork}, but its network is in {of_network}"
-        remedy = "name both from one project, the host project of the Shared VPC"
+        remedy = "name both in one project: the host project of the Shared VPC"
     yield SettingsProblem(path, "", problem, remedy, "subnetwork-of-another-project")

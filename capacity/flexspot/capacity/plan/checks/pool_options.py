@@ -31,9 +31,7 @@ def user_data_is_of_the_images_form(settings: EksSettings) -> Iterator[SettingsP
         return
     nodes, ami, path = settings.cluster.nodes, settings.cluster.image, "cluster.nodes"
     if nodes.user_data is not None and (problem := user_data_problem(ami, nodes.user_data)):
-        yield SettingsProblem(
-            f"{path}.user_data", "", problem, "write it in a form that the image's family reads", "user-data-of-another-form"
-        )
+        yield SettingsProblem(f"{path}.user_data", "", problem, "use a format that the image's family reads", "user-data-of-another-form")
     if ami.startswith("al2023@"):
         return
     remedy = "leave it out, or use al2023"
@@ -48,7 +46,7 @@ def reservations_belong_to_reserved_pools(pool: ResolvedPool, options: EksPool) 
     reserved, path = options.capacity_type is CapacityType.RESERVED, f"{pool.path}.reservation"
     if reserved and options.reservation is None:
         problem = "is missing: a reserved pool needs a reservation"
-        yield SettingsProblem(path, "", problem, "name it, or choose another capacity_type", "reserved-pool-without-reservation")
+        yield SettingsProblem(path, "", problem, "name one, or choose another capacity_type", "reserved-pool-without-reservation")
     if not reserved and options.reservation is not None:
         problem = f"cannot be combined with capacity_type {options.capacity_type}"
         yield SettingsProblem(path, "", problem, "leave it out, or make the pool reserved", "reservation-not-used")
@@ -72,7 +70,7 @@ def runs_end_before_their_nodes(resolved: ResolvedSettings, pool: ResolvedPool) 
         if end is None or (each.run_limit_hours is not None and each.run_limit_hours * SECONDS_OF_AN_HOUR <= end):
             continue
         limit = "no run_limit_hours" if each.run_limit_hours is None else f"run_limit_hours {each.run_limit_hours}"
-        problem = f"its nodes end after {end // SECONDS_OF_AN_HOUR} hours, but class {name} has {limit}"
+        problem = f"the pool's nodes end after {end // SECONDS_OF_AN_HOUR} hours, but class {name} has {limit}"
         remedy = f"set run_limit_hours of {name} to {end // SECONDS_OF_AN_HOUR} or less, or let it write checkpoints"
         yield SettingsProblem(f"{pool.path}.serves", name, problem, remedy, "run-limit-beyond-nodes", refused=not each.checkpoint)
 
@@ -105,7 +103,7 @@ def vcpu_and_memory_leave_the_gpus_in_reach(pool: ResolvedPool) -> Iterator[Sett
             caps = {"max_vcpu": pool.settings.max_vcpu, "max_memory_gib": pool.settings.max_memory_gib}
             written = ", ".join(f"{name}: {cap}" for name, cap in caps.items() if cap is not None)
             problem = f"with {machine.name} the pool stops at {ended.gpus} GPUs and never reaches its ceiling of {pool.ceiling.gpus}"
-            need = f"{pool.max_nodes * machine.vcpu} vCPU and {-(-pool.max_nodes * machine.memory_mib // 1024)} GiB are needed"
+            need = f"allow at least {pool.max_nodes * machine.vcpu} vCPU and {-(-pool.max_nodes * machine.memory_mib // 1024)} GiB"
             yield SettingsProblem(pool.path, written, problem, need, "gpu-limit-unreachable")
 
 
@@ -118,8 +116,8 @@ def the_floor_is_below_the_ceiling(resolved: ResolvedSettings, pool: ResolvedPoo
         problem = f"is above the ceiling of {pool.max_nodes} nodes"
         yield SettingsProblem(f"{pool.path}.min_nodes", str(pool.settings.min_nodes), problem, "lower it", "floor-above-ceiling")
     if pool.max_nodes > MAX_NODES:
-        problem = f"are {pool.max_nodes} nodes of {pool.machines[0].name}"
-        allowed = f"allowed: {MAX_NODES} nodes in a pool"
+        problem = f"needs {pool.max_nodes} nodes of {pool.machines[0].name}"
+        allowed = f"allowed: up to {MAX_NODES} nodes in a pool"
         yield SettingsProblem(f"{pool.path}.max_gpus", str(pool.settings.max_gpus), problem, allowed, "ceiling-above-any-cluster")
 
 
@@ -156,7 +154,7 @@ def blocks_are_of_machines_with_blocks(pool: ResolvedPool, options: GkePool) -> 
     reservation = options.reservation
     if reservation is not None and reservation.block is not None and not pool.machines[0].name.startswith(_IN_BLOCKS):
         problem = f"is a block, but Google documents none for reservations of {pool.machines[0].name}"
-        remedy = "leave it out, if `gcloud compute reservations blocks list` shows none"
+        remedy = "leave it out if `gcloud compute reservations blocks list` shows none"
         yield SettingsProblem(
             f"{pool.path}.reservation.block", repr(reservation.block), problem, remedy, "block-not-documented", refused=False
         )
@@ -172,7 +170,7 @@ def blocks_are_of_a_reservation_of_the_project(resolved: ResolvedSettings) -> It
     for pool in resolved.pools.values():
         reservation = pool.settings.reservation if isinstance(pool.settings, GkePool) else None
         if reservation is not None and reservation.block is not None and reservation.project not in {None, own}:
-            problem = f"is a block of a reservation of {reservation.project}, which Google's own Terraform modules refuse"
+            problem = f"is a block of a reservation of project {reservation.project}, which Google's own Terraform modules reject"
             remedy = "reserve in the stack's project, leave the block out, or try it with one node first"
             path = f"{pool.path}.reservation.block"
             yield SettingsProblem(path, repr(reservation.block), problem, remedy, "block-of-another-project", refused=False)
@@ -187,7 +185,7 @@ def efa_is_on_machines_that_have_it(resolved: ResolvedSettings, pool: ResolvedPo
         with_efa = sorted(each.name for each in resolved.machines.values() if each.efa_interfaces and each.gpu)
         problem = f"{first.name} has no EFA interface"
         yield SettingsProblem(
-            path, "true", problem, f"leave it out; machines with EFA: {nearest(first.name, with_efa)}", "efa-without-interface"
+            path, "true", problem, f"leave it out, or use a machine with EFA: {nearest(first.name, with_efa)}", "efa-without-interface"
         )
     for number, other in enumerate(pool.machines[1:]):
         if first.efa_interfaces and _efa_cards(first) != _efa_cards(other):
@@ -208,8 +206,8 @@ def nodes_with_efa_reach_one_another(resolved: ResolvedSettings, pool: ResolvedP
         problem = "EFA does not cross zones: a job with nodes in several zones has no EFA between them"
         yield SettingsProblem(f"{pool.path}.efa", "true", problem, "give the pool one zone", "efa-over-zones", refused=False)
     elif not options.compact_placement and options.capacity_type is not CapacityType.RESERVED:
-        problem = "its nodes may be far apart in the network"
-        remedy = "set compact_placement too, or accept that in exchange for fewer stock-outs"
+        problem = "the pool's nodes may be far apart in the network"
+        remedy = "set compact_placement too, or accept the distance in exchange for fewer stock-outs"
         yield SettingsProblem(f"{pool.path}.efa", "true", problem, remedy, "efa-not-placed", refused=False)
 
 
@@ -243,10 +241,10 @@ def a_placement_group_is_in_one_zone(resolved: ResolvedSettings, pool: ResolvedP
         return
     path = f"{pool.path}.compact_placement"
     if options.capacity_type is CapacityType.RESERVED:
-        problem = "cannot be combined with a reservation, which can be used only from the placement group that it was made in"
-        yield SettingsProblem(path, "true", problem, "leave it out; reserve the capacity close together", "compact-reservation")
+        problem = "cannot be combined with a reservation, which works only in the placement group in which it was created"
+        yield SettingsProblem(path, "true", problem, "leave it out, and reserve capacity that is close together", "compact-reservation")
     elif len(options.zones or resolved.zones) != 1:
-        problem = "needs a pool in one zone: a cluster placement group is in one zone"
+        problem = "needs a pool in one zone, as a cluster placement group is in one zone"
         yield SettingsProblem(path, "true", problem, "give the pool one zone", "compact-over-zones")
 
 
@@ -262,7 +260,7 @@ def placed_nodes_have_topology_labels(pool: ResolvedPool, options: GkePool) -> I
     machine = pool.machines[0].name
     if not machine.startswith(_WITH_TOPOLOGY_LABELS):
         problem = f"nodes of {machine} have no labels for their place in the network"
-        remedy = f"leave it out; machines that have them: {', '.join(each.rstrip('-') for each in _WITH_TOPOLOGY_LABELS)}"
+        remedy = f"leave it out, or use a machine that has them: {', '.join(each.rstrip('-') for each in _WITH_TOPOLOGY_LABELS)}"
         yield SettingsProblem(f"{pool.path}.topology", "true", problem, remedy, "topology-without-labels")
     elif options.capacity_type is CapacityType.SPOT and not options.compact_placement:
         problem = "Spot nodes have labels for their place in the network only with compact placement"
@@ -290,9 +288,9 @@ def placed_pods_come_from_a_queue(resolved: ResolvedSettings, pool: ResolvedPool
         return
     climbing = any(each.fallback is Fallback.STOCK_OUT for each in pool.classes)
     if not pool.queued or compute_class_of(resolved, pool) is not None or climbing:
-        problem = "has no effect: Kueue places the pods of queued classes with fallback: quota"
+        problem = "has no effect: Kueue places only pods of queued classes with fallback: quota"
         yield SettingsProblem(
-            f"{pool.path}.topology", "true", problem, "leave it out, or change what the pool serves", "topology-without-queue"
+            f"{pool.path}.topology", "true", problem, "leave it out, or let the pool serve such a class", "topology-without-queue"
         )
 
 
@@ -308,5 +306,5 @@ def a_class_is_placed_everywhere_or_nowhere(resolved: ResolvedSettings) -> Itera
         if each.queued and others and len(others) < len(pools):
             written = ", ".join(f"{pool} ({'with' if pool in placed else 'without'})" for pool in pools)
             problem = "is served by pools with topology and by pools without, but a job can be admitted to only one of the two kinds"
-            remedy = "give the pools with topology a class of their own"
+            remedy = "add a separate class for the pools with topology"
             yield SettingsProblem(f"classes.{name}", written, problem, remedy, "topology-for-part-of-a-class")

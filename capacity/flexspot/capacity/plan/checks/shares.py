@@ -43,7 +43,7 @@ def parents_exist_and_end_at_the_root(resolved: ResolvedSettings) -> Iterator[Se
         # A cycle is reported once, at the first of its names.
         if at == cohort.name == min(way):
             problem = f"is its own ancestor: {' in '.join([*way, at])}"
-            remedy = f"the root of the tree is {settings.cohort}"
+            remedy = f"choose a parent that leads to the root of the tree, {settings.cohort}"
             yield SettingsProblem(f"cohorts.{number}.parent", repr(cohort.parent), problem, remedy, "cohort-cycle")
     for number, team in enumerate(settings.teams):
         if team.cohort is not None and team.cohort not in known:
@@ -67,7 +67,7 @@ def limits_need_another_queue(resolved: ResolvedSettings) -> Iterator[SettingsPr
     ]
     for field in inert:
         problem = f"has no effect: team {team.name} is alone in cohort {team.cohort or resolved.settings.cohort}"
-        remedy = "give each team a queue of its own in the cohort, or leave it out"
+        remedy = "give another team in the cohort a share, or leave it out"
         yield SettingsProblem(f"teams.{number}.{field}", "", problem, remedy, "alone-in-cohort", refused=False)
 
 
@@ -76,7 +76,7 @@ def stopped_teams_have_a_queue(resolved: ResolvedSettings) -> Iterator[SettingsP
     for number, team in enumerate(resolved.settings.teams):
         if team.stop is not Stop.NONE and not team.shares:
             problem = f"has no effect: team {team.name} has no queue"
-            remedy = "leave it out; owners scale down what runs outside queues themselves"
+            remedy = "leave it out: owners scale down work outside queues themselves"
             yield SettingsProblem(f"teams.{number}.stop", repr(team.stop.value), problem, remedy, "stop-without-queue", refused=False)
 
 
@@ -113,7 +113,7 @@ def limits_are_of_shares(resolved: ResolvedSettings) -> Iterator[SettingsProblem
                     yield SettingsProblem(path, "", "is not a pool that serves a queued class", allowed, "share-of-no-queued-pool")
                 elif name not in shares:
                     remedy = f"set shares.{name} too (0 means: only borrow)"
-                    yield SettingsProblem(path, str(limits[name]), "has no share to go with it", remedy, "limit-without-share")
+                    yield SettingsProblem(path, str(limits[name]), "needs a share of the same pool", remedy, "limit-without-share")
         if isinstance(owner.settings, CohortSettings):
             # A cohort may lend more than its own shares: its teams' shares count too.
             continue
@@ -151,7 +151,7 @@ def unqueued_gpus_are_of_unqueued_pools(resolved: ResolvedSettings) -> Iterator[
     for name, pool in open_pools.items():
         promised = resolved.unqueued_gpus[name]
         if not pool.queued and promised > pool.ceiling.gpus:
-            problem = f"teams may use {promised} GPUs of pool {name} at once, but its ceiling is {pool.ceiling.gpus}: the last to ask waits"
+            problem = f"teams may use {promised} GPUs of pool {name} at once, but its ceiling is {pool.ceiling.gpus}: some pods would wait"
             yield SettingsProblem("teams", "", problem, "lower them, or raise the ceiling", "unqueued-gpus-above-ceiling", refused=False)
         if promised == 0 and not pool.queued:
             problem = f"no team may use pool {name}: none has unqueued GPUs of it"
@@ -212,10 +212,10 @@ def budgets_cover_guaranteed_shares(resolved: ResolvedSettings) -> Iterator[Sett
 def _over(path: str, budget: int, cost: Decimal, unknown: list[str]) -> Iterator[SettingsProblem]:
     if cost <= budget:
         return
-    rest = f", without {', '.join(unknown)}, whose price is not known" if unknown else ""
+    rest = f", not counting {', '.join(unknown)} without a known price" if unknown else ""
     usd = cost.quantize(Decimal(1), ROUND_HALF_UP)
-    problem = f"is below the {usd} USD a month of the guaranteed GPUs, used around the clock{rest}"
-    yield SettingsProblem(path, str(budget), problem, "lower shares or ceilings, or raise it", "budget-below-guarantee", refused=False)
+    problem = f"is below the {usd} USD a month that the guaranteed GPUs cost around the clock{rest}"
+    yield SettingsProblem(path, str(budget), problem, "raise it, or lower shares or ceilings", "budget-below-guarantee", refused=False)
 
 
 def cloud_quota_covers_the_ceilings(resolved: ResolvedSettings, settings: GkeSettings) -> Iterator[SettingsProblem]:
@@ -235,9 +235,9 @@ def cloud_quota_covers_the_ceilings(resolved: ResolvedSettings, settings: GkeSet
         ):
             pools = used.get((accelerator, quota), {})
             if gpus is not None and sum(pools.values()) > gpus:
-                problem = f"the pools that use it can have {sum(pools.values())} GPUs: {', '.join(sorted(pools))}"
+                problem = f"the pools that use this quota can have {sum(pools.values())} GPUs: {', '.join(sorted(pools))}"
                 yield SettingsProblem(
-                    f"{path}.{name}", str(gpus), problem, "lower ceilings, or ask for more quota", "cloud-quota-too-small"
+                    f"{path}.{name}", str(gpus), problem, "lower the ceilings, or request more quota", "cloud-quota-too-small"
                 )
 
 
@@ -246,7 +246,7 @@ def managed_prometheus_is_on(settings: GkeSettings) -> Iterator[SettingsProblem]
     if settings.observability.managed_prometheus:
         return
     if settings.measurement.prometheus is PrometheusKind.MANAGED:
-        problem = "does not exist with observability.managed_prometheus: false"
+        problem = "is not available with observability.managed_prometheus: false"
         remedy = f"name another Prometheus: {PrometheusKind.OPERATOR} or {PrometheusKind.ANNOTATIONS}"
         yield SettingsProblem("measurement.prometheus", PrometheusKind.MANAGED, problem, remedy, "prometheus-not-managed")
 
@@ -255,7 +255,7 @@ def monitor_labels_are_read(settings: GkeSettings | EksSettings) -> Iterator[Set
     """Refuse monitor labels without the Prometheus Operator, which alone selects objects by them."""
     wanted = settings.measurement
     if wanted.monitor_labels and wanted.prometheus is not PrometheusKind.OPERATOR:
-        problem = f"select nothing with prometheus {wanted.prometheus}"
+        problem = f"have no effect with prometheus: {wanted.prometheus}"
         remedy = f"leave them out, or set prometheus to {PrometheusKind.OPERATOR}"
         yield SettingsProblem("measurement.monitor_labels", str(wanted.monitor_labels), problem, remedy, "monitor-labels-not-read")
 
@@ -268,7 +268,7 @@ def cpu_work_fits_into_its_room(resolved: ResolvedSettings) -> Iterator[Settings
     path = "other_work" if isinstance(settings, LocalSettings) else "cluster.other_work"
     for number, own in owners:
         if not has_room(settings) and (own.vcpu or own.memory_gib):
-            problem = f"is {own.vcpu} vCPU and {own.memory_gib} GiB, but the stack has no room for work without GPUs"
+            problem = f"requests {own.vcpu} vCPU and {own.memory_gib} GiB, but the stack has no nodes for work without GPUs"
             remedy = f"leave it out, or set max_vcpu and max_memory_gib in {path}"
             yield SettingsProblem(f"teams.{number}.cpu_work", "", problem, remedy, "cpu-work-without-room")
     if not has_room(settings) or not owners:
@@ -278,7 +278,7 @@ def cpu_work_fits_into_its_room(resolved: ResolvedSettings) -> Iterator[Settings
         if (promised := sum(amounts)) > of_all:
             last = owners[-1][0]
             problem = f"brings the total of all teams to {' + '.join(map(str, amounts))} = {promised}, but {path}.{ceiling} is {of_all}"
-            remedy = f"give the teams {of_all} in total, or raise {path}.{ceiling}"
+            remedy = f"give the teams at most {of_all} in total, or raise {path}.{ceiling}"
             yield SettingsProblem(f"teams.{last}.cpu_work.{field}", str(amounts[-1]), problem, remedy, "cpu-work-above-room")
 
 
@@ -312,7 +312,7 @@ def roles_are_of_the_clusters_partition(resolved: ResolvedSettings) -> Iterator[
             yield SettingsProblem(path, role, "is an IAM role, which only EKS can map to a group", "name a group", "role-without-eks")
         elif role.split(":")[1] != (partition := partition_of(settings.region)):
             problem = f"is a role of another partition: {settings.region} is in {partition}"
-            yield SettingsProblem(path, role, problem, f"name a role, arn:{partition}:iam::...", "role-of-another-partition")
+            yield SettingsProblem(path, role, problem, f"use a role arn:{partition}:iam::...", "role-of-another-partition")
 
 
 def roles_have_one_access_entry(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
@@ -320,12 +320,12 @@ def roles_have_one_access_entry(resolved: ResolvedSettings) -> Iterator[Settings
     admins: set[str] = set()
     for path, role in _admins(resolved):
         if role in admins:
-            yield SettingsProblem(path, role, "is named twice", "name it once", "duplicate-name")
+            yield SettingsProblem(path, role, "is listed twice", "remove one of them", "duplicate-name")
         admins.add(role)
     for path, role in _members(resolved, roles=True):
         if role in admins:
-            problem = "is one of cluster.admin_roles, which may do all that a team may"
-            yield SettingsProblem(path, role, problem, "remove it from one of the two", "role-is-administrator")
+            problem = "is one of cluster.admin_roles, which have all rights of a team"
+            yield SettingsProblem(path, role, problem, "remove it from one of the two lists", "role-is-administrator")
 
 
 def groups_can_have_members(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
@@ -334,7 +334,7 @@ def groups_can_have_members(resolved: ResolvedSettings) -> Iterator[SettingsProb
         return
     for path, group in _members(resolved, roles=False):
         if group.startswith(RESERVED_GROUPS):
-            problem = f"is a group that no access entry may name: EKS reserves {', '.join(RESERVED_GROUPS)}"
+            problem = f"is a group that no access entry can name: EKS reserves {', '.join(RESERVED_GROUPS)}"
             yield SettingsProblem(path, group, problem, "choose another name, or name an IAM role", "reserved-name")
 
 
@@ -342,7 +342,7 @@ def the_api_server_enforces_guarantees(resolved: ResolvedSettings) -> Iterator[S
     """Warn about several teams without enforced policies: whoever may create Jobs could use GPUs that no queue counts."""
     mode = resolved.settings.admission.mode
     if mode is not AdmissionMode.ENFORCE and len(resolved.settings.teams) > 1:
-        problem = "refuses nothing, so members of one team can take GPUs that are guaranteed to another"
+        problem = "rejects nothing, so members of one team can take GPUs that are guaranteed to another"
         yield SettingsProblem(
             "admission.mode", repr(mode.value), problem, f"use {AdmissionMode.ENFORCE}", "guarantee-not-held", refused=False
         )

@@ -34,17 +34,17 @@ def controllers_have_room(resolved: ResolvedSettings, settings: GkeSettings | Ek
     # GKE's autoscaler and Auto Mode replace a lost node. On EKS with a node group the group does, and until then there is one node less.
     field = "min_nodes" if isinstance(settings.controllers, EksControllers) and not resolved.auto_mode else "max_nodes"
     path = f"cluster.system_pool.{field}"
-    each = f"{room.of_each.cpu_milli}m vCPU and {room.of_each.memory_mib} MiB for at most {room.of_each.pods} pods"
+    each = f"{room.of_each.cpu_milli}m vCPU, {room.of_each.memory_mib} MiB and {room.of_each.pods} pods"
     apart = [each for each in room.pods if each.apart and (each.replicas or 0) > room.nodes]
     for pod in apart:
-        problem = f"is less than controllers.{pod.name}.replicas {pod.replicas}, but no two copies of it share a node"
+        problem = f"is below controllers.{pod.name}.replicas ({pod.replicas}): each replica needs a separate node"
         yield SettingsProblem(path, str(room.nodes), problem, "raise it, or lower the replicas", "system-pool-too-small")
     if waiting := room.waiting(room.nodes):
-        problem = f"nodes of {pool.machine}, with {each} each, have no room for {_named(waiting)}"
+        problem = f"is too small: nodes of {pool.machine} (each {each}) have no room for {_named(waiting)}"
         remedy = "use a larger cluster.system_pool.machine or more nodes, or smaller controllers"
         yield SettingsProblem(path, str(room.nodes), problem, remedy, "system-pool-too-small")
     elif not apart and (waiting := room.waiting(room.nodes - 1)):
-        problem = f"nodes of {pool.machine}, with {each} each, have no room for {_named(waiting)} when one node is lost"
+        problem = f"is too small if one node is lost: nodes of {pool.machine} (each {each}) have no room for {_named(waiting)}"
         remedy = "use a larger cluster.system_pool.machine or one more node"
         yield SettingsProblem(path, str(room.nodes), problem, remedy, "system-pool-without-spare", refused=False)
 
@@ -68,7 +68,7 @@ def security_settings_apply_to_the_cluster(settings: GkeSettings) -> Iterator[Se
     if settings.cluster.existing is not None:
         for name in ("secrets_kms_key", "posture", "vulnerability_scanning", "binary_authorization"):
             if (value := getattr(security, name)) is not None:
-                problem = f"is not set on {settings.cluster.existing}: it is an existing cluster, and its owner's to configure"
+                problem = f"is not applied to {settings.cluster.existing}: only the owner of an existing cluster configures its security"
                 path = f"cluster.security.{name}"
                 yield SettingsProblem(path, repr(str(value)), problem, "leave it out", "security-of-existing-cluster")
     if security.vulnerability_scanning is VulnerabilityScanning.ENTERPRISE:
@@ -102,4 +102,4 @@ def former_accelerators_have_no_pool(resolved: ResolvedSettings, settings: GkeSe
             yield SettingsProblem(path, name, "is not a known GPU of GKE", nearest(name, known), "unknown-accelerator")
         elif name in used and gke_could_boot(resolved, name):
             problem = "is the GPU of a pool, and a limit of 1 would cap the pool"
-            yield SettingsProblem(path, name, problem, "remove it: the limit is then what its pools may have", "accelerator-with-pool")
+            yield SettingsProblem(path, name, problem, "remove it: its pools' ceilings are then the limit", "accelerator-with-pool")

@@ -55,7 +55,7 @@ def kube_proxy_follows_the_cluster(resolved: ResolvedSettings) -> Iterator[Setti
             path, repr(version), f"is {wrong} the cluster's {cluster}, which Kubernetes does not support", remedy, "kube-proxy-skew"
         )
     elif behind:
-        problem = f"is older than the cluster's {cluster}; a new cluster does not get it, and a running one keeps it"
+        problem = f"is older than the cluster's {cluster}: a new cluster does not get it, and a running one keeps it"
         yield SettingsProblem(path, repr(version), problem, remedy, "kube-proxy-behind", refused=False)
 
 
@@ -71,8 +71,8 @@ def addons_are_known_for_the_version(resolved: ResolvedSettings) -> Iterator[Set
     left = [name.value for name in (Addon.KUBE_PROXY, Addon.COREDNS, Addon.VPC_CNI) if name not in _named(resolved)]
     if left:
         known = list(table.kubernetes)
-        problem = f"has no known versions of {', '.join(left)}; EKS chooses them when it creates them, and an upgrade leaves them behind"
-        remedy = f"name them in cluster.addon_versions; versions are known for {known[0]} to {known[-1]}"
+        problem = f"has no known versions of {', '.join(left)}: EKS chooses them when it creates them, and an upgrade does not change them"
+        remedy = f"name them in cluster.addon_versions (versions are known for {known[0]} to {known[-1]})"
         yield SettingsProblem("cluster.version", repr(cluster), problem, remedy, "addons-not-known", refused=False)
 
 
@@ -85,16 +85,16 @@ def karpenter_works_with_the_version(resolved: ResolvedSettings) -> Iterator[Set
     version, path = own or table.chart.version, "controllers.karpenter.version" if own else "cluster.version"
     known = table.range_of(version)
     if known is None:
-        problem = f"is a minor version that Flexspot does not know; the platform is written for {minor_version(table.chart.version)}"
+        problem = f"is a minor version that Flexspot does not know: the platform is written for {minor_version(table.chart.version)}"
         remedy = "see https://karpenter.sh/docs/upgrading/ for what changed, or leave it out"
         yield SettingsProblem(path, repr(version), problem, remedy, "karpenter-not-known", refused=False)
     elif cluster is not None and not known.has(cluster):
         problem = f"Karpenter {version} works with Kubernetes {known.least} to {known.most}, and reports itself incompatible with {cluster}"
         fitting = [minor for minor, each in table.kubernetes.items() if each.has(cluster)]
-        remedy = f"use {' or '.join(fitting)}" if fitting else "name a newer one in controllers.karpenter.version, or stay below"
+        remedy = f"use {' or '.join(fitting)}" if fitting else "set a newer controllers.karpenter.version or an older cluster.version"
         yield SettingsProblem(path, repr(own or cluster), problem, remedy, "karpenter-of-another-version")
     elif minor_version(version) != minor_version(table.chart.version):
-        problem = f"is not the minor version that the platform's policies and node classes are written for, {table.chart.version}"
+        problem = f"is not the minor version for which the platform's policies and node classes are written ({table.chart.version})"
         yield SettingsProblem(
             path, repr(version), problem, "leave it out, or read its release notes", "karpenter-of-another-minor", refused=False
         )
@@ -117,7 +117,7 @@ def kueue_works_with_the_version(resolved: ResolvedSettings, settings: GkeSettin
         remedy = f"allowed: {table.at_least.version} or newer"
         yield SettingsProblem(path, repr(own), table.at_least.because, remedy, "kueue-too-old")
     elif minor_version(own) != minor_version(written):
-        problem = f"is not the minor version that the platform's configuration is written for, {written}"
+        problem = f"is not the minor version for which the platform's configuration is written ({written})"
         yield SettingsProblem(path, repr(own), problem, "leave it out, or read its release notes", "kueue-of-another-minor", refused=False)
 
 
@@ -127,7 +127,7 @@ def jobset_has_the_rendered_version(settings: GkeSettings | EksSettings) -> Iter
         return
     written, own = shipped_versions().jobset.version, wanted.version
     if own is not None and minor_version(own) != minor_version(written):
-        problem = f"is not the minor version that JobSets are rendered for, {written}"
+        problem = f"is not the minor version for which JobSets are rendered ({written})"
         path, remedy = "controllers.jobset.version", "leave it out, or read its release notes"
         yield SettingsProblem(path, repr(own), problem, remedy, "jobset-of-another-minor", refused=False)
 
@@ -138,7 +138,7 @@ def load_balancer_controller_has_its_policy(settings: EksSettings) -> Iterator[S
         return
     written, own = shipped_versions().load_balancer_controller.version, wanted.version
     if own is not None and minor_version(own) != minor_version(written):
-        problem = f"is not the minor version that its role's policy is written for, {written}"
+        problem = f"is not the minor version for which its role's policy is written ({written})"
         remedy = "leave it out, or compare docs/install/iam_policy.json of both versions"
         path = "controllers.load_balancer_controller.version"
         yield SettingsProblem(path, repr(own), problem, remedy, "load-balancer-controller-of-another-minor", refused=False)
@@ -153,7 +153,7 @@ def gke_has_the_features(resolved: ResolvedSettings, settings: GkeSettings) -> I
         floor = gke_floors()[feature]
         least = floor.of(autopilot=resolved.autopilot)
         if version is None and floor.older_in_channels:
-            problem = f"{user} needs GKE {least} or newer, but a channel may give an older one"
+            problem = f"{user} needs GKE {least} or newer, but a release channel may have an older one"
             remedy = f"set it to {minor_version(least)!r} or newer"
             yield SettingsProblem(path, "missing", problem, remedy, "gke-version-not-said", refused=False)
         elif version is not None and is_below(version, least):
@@ -168,7 +168,7 @@ def gke_keeps_offering_the_version(resolved: ResolvedSettings) -> Iterator[Setti
     """Warn about a patch version of GKE. A channel offers a release for some weeks, and new clusters need an offered one."""
     version = _gke_version(resolved)
     if version is not None and names_a_patch(version):
-        problem = "names one patch, which its channel offers for some weeks only: after that GKE creates no cluster with it"
+        problem = "names one patch, which its channel offers only for some weeks: after that GKE creates no cluster with it"
         remedy = f"set it to {minor_version(version)!r}: GKE then uses its newest release"
         yield SettingsProblem("cluster.min_version", repr(version), problem, remedy, "gke-release-leaves-the-channel", refused=False)
 
@@ -179,7 +179,7 @@ def _gke_features(resolved: ResolvedSettings) -> Iterator[tuple[str, GkeFeature]
     named = {pool.name: compute_class_of(resolved, pool) for pool in resolved.pools.values()}
     yield from gke_features(pools, {pool: name for pool, name in named.items() if name is not None})
     if resolved.settings.observability.managed_prometheus:
-        yield "observability.managed_prometheus, whose metrics of JobSets it asks for,", GkeFeature.JOBSET_METRICS
+        yield "observability.managed_prometheus, which requests metrics of JobSets,", GkeFeature.JOBSET_METRICS
 
 
 def _gke_version(resolved: ResolvedSettings) -> str | None:
@@ -222,8 +222,8 @@ def upgrades_do_not_interrupt_runs(resolved: ResolvedSettings, settings: GkeSett
         upgraded = pool.settings.capacity_type in {CapacityType.ON_DEMAND, CapacityType.RESERVED} and not maintenance.holds_nodes
         met = sorted(set(pool.settings.serves) & set(longest))
         if upgraded and met and isinstance(pool.settings, GkePool) and not pool.settings.hold_upgrades:
-            problem = f"a window opens every {between} hours, but runs of {', '.join(met)} on {pool.name} are longer: an upgrade stops them"
-            remedy = "open it on fewer days, set hold_upgrades on the pool, or give the class a shorter run_limit_hours"
+            problem = f"a window opens every {between} hours, but runs of {', '.join(met)} on {pool.name} last longer: upgrades stop them"
+            remedy = "open windows on fewer days, set hold_upgrades on the pool, or give the class a shorter run_limit_hours"
             written = ", ".join(maintenance.days) or "every day"
             yield SettingsProblem("cluster.maintenance", written, problem, remedy, "upgrade-within-a-run", refused=False)
 
@@ -235,11 +235,11 @@ def exclusions_are_short_enough(settings: GkeSettings) -> Iterator[SettingsProbl
     whole = [(at, each) for at, each in enumerate(settings.cluster.maintenance.exclusions) if each.scope is ExclusionScope.NO_UPGRADES]
     for at, each in whole:
         if each.days is not None and each.days > WITHOUT_UPGRADES_DAYS:
-            problem = f"is {each.days} days long; GKE's documentation allows {WITHOUT_UPGRADES_DAYS} days without any upgrade"
+            problem = f"is {each.days} days long, but GKE's documentation allows {WITHOUT_UPGRADES_DAYS} days without any upgrade"
             remedy = f"use {ExclusionScope.NO_MINOR_OR_NODE_UPGRADES}, which replaces no nodes either"
             yield SettingsProblem(f"cluster.maintenance.exclusions.{at}", each.name, problem, remedy, "exclusion-too-long", refused=False)
     if len(whole) > WITHOUT_UPGRADES:
-        problem = f"has {len(whole)} exclusions of all upgrades; GKE's documentation allows {WITHOUT_UPGRADES}"
+        problem = f"has {len(whole)} exclusions of all upgrades, but GKE's documentation allows {WITHOUT_UPGRADES}"
         names = ", ".join(each.name for _, each in whole)
         remedy = f"use {ExclusionScope.NO_MINOR_OR_NODE_UPGRADES} for the others"
         yield SettingsProblem("cluster.maintenance.exclusions", names, problem, remedy, "exclusion-too-long", refused=False)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def zones_are_two_to_six(settings: EksSettings) -> Iterator[SettingsProblem]:
     """Refuse fewer than two or more than six zones on EKS. Its control plane needs two, and no region has more than six."""
     if len(settings.zones) not in EKS_ZONES:
-        problem = f"EKS needs at least {EKS_ZONES[0]} zones" if len(settings.zones) < EKS_ZONES[0] else "no region of AWS has so many"
+        problem = f"EKS needs at least {EKS_ZONES[0]} zones" if len(settings.zones) < EKS_ZONES[0] else "no AWS region has so many zones"
         rule = "too-few-zones" if len(settings.zones) < EKS_ZONES[0] else "too-many-zones"
         yield SettingsProblem("zones", ", ".join(settings.zones), problem, f"name {EKS_ZONES[0]} to {EKS_ZONES[-1]}", rule)
 
@@ -29,11 +29,11 @@ def zones_are_in_the_region(resolved: ResolvedSettings) -> Iterator[SettingsProb
     control_plane = resolved.settings.network.control_plane_zones if isinstance(resolved.settings, EksSettings) else ()
     named, ids = [[zone for zone in resolved.zones if _is_id(resolved, zone) is by_id] for by_id in (False, True)]
     if named and ids:
-        problem = "mixes zone names and zone ids, and which of them are the same is not known"
-        yield SettingsProblem("zones", ", ".join(resolved.zones), problem, "use one of the two", "zone-names-and-ids")
+        problem = "mixes zone names and zone ids, which cannot be compared"
+        yield SettingsProblem("zones", ", ".join(resolved.zones), problem, "use only names or only ids", "zone-names-and-ids")
         return
     if any(_is_id(resolved, zone) is not bool(ids) for zone in control_plane):
-        problem = f"is not by {'id' if ids else 'name'}, as `zones` is, and which of them are the same is not known"
+        problem = f"must use zone {'ids' if ids else 'names'} as `zones` does, because names and ids cannot be compared"
         yield SettingsProblem(_CONTROL_PLANE_ZONES, ", ".join(control_plane), problem, "write both the same way", "zone-names-and-ids")
         return
     yield from _listed_zones(resolved, "zones", resolved.zones)
@@ -41,7 +41,7 @@ def zones_are_in_the_region(resolved: ResolvedSettings) -> Iterator[SettingsProb
     for number, machine in enumerate(_described(resolved)):
         path = f"machines.{number}.zones"
         if any(_is_id(resolved, zone) is not bool(ids) for zone in machine.zones):
-            problem = f"is not by {'id' if ids else 'name'}, as `zones` is, and which of them are the same is not known"
+            problem = f"must use zone {'ids' if ids else 'names'} as `zones` does, because names and ids cannot be compared"
             yield SettingsProblem(path, ", ".join(machine.zones), problem, "write both the same way", "zone-names-and-ids")
         else:
             yield from _listed_zones(resolved, path, machine.zones)
@@ -59,7 +59,7 @@ def zonal_clusters_exist_already(resolved: ResolvedSettings, settings: GkeSettin
     if (zone := settings.cluster.zone) is None:
         return
     if settings.cluster.existing is None:
-        problem = "is for an existing cluster; a new one is regional"
+        problem = "is for an existing cluster, but a new cluster is regional"
         remedy = "leave it out, or name the cluster in cluster.existing"
         yield SettingsProblem(_CLUSTER_ZONE, repr(zone), problem, remedy, "zone-of-a-cluster-that-is-made")
     elif resolved.autopilot:
@@ -90,8 +90,8 @@ def _listed_zones(resolved: ResolvedSettings, path: str, zones: tuple[str, ...])
 def _outside(resolved: ResolvedSettings, path: str, zone: str) -> Iterator[SettingsProblem]:
     if not zone_in_region(resolved.words.catalog, resolved.region, zone):
         name = f"{resolved.region}{ZONE_SEPARATORS[resolved.words.catalog]}a"
-        example = f"has the id {zone_id_prefix(resolved.region)}1" if _is_id(resolved, zone) else f"is called {name}"
-        yield SettingsProblem(path, repr(zone), f"is not in region {resolved.region}", f"a zone of it {example}", "zone-outside-region")
+        example = f"{zone_id_prefix(resolved.region)}1" if _is_id(resolved, zone) else name
+        yield SettingsProblem(path, repr(zone), f"is not in region {resolved.region}", f"use one such as {example}", "zone-outside-region")
 
 
 def _zones_of_pools(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
@@ -114,7 +114,7 @@ def the_region_has_the_machine(resolved: ResolvedSettings) -> Iterator[SettingsP
         for machine in pool.machines:
             if not machine.zones:
                 remedy = "check with the cloud that the region has it"
-                problem = f"where {machine.name} is offered is not known"
+                problem = f"the catalog does not know where {machine.name} is offered"
                 yield SettingsProblem(f"{pool.path}.machine", "", problem, remedy, "region-not-known", refused=False)
                 continue
             offered = machine.offered_in(resolved.region)
@@ -151,10 +151,10 @@ def _zone_without_machine(resolved: ResolvedSettings, path: str, written: str, p
     """Return the problem of a zone without a machine. It is a warning if the zone's name may mean another zone in this account."""
     ids = any(is_zone_id(zone) for zone in resolved.zones)
     zones = ", ".join(sorted(zone for zone in offered if is_zone_id(zone) == ids))
-    remedy = f"zones of {resolved.region} that have it: {zones}; zone_machines: unchecked if you know better"
+    remedy = f"zones of {resolved.region} that have it: {zones}; set zone_machines: unchecked to skip this check"
     if not resolved.zones_are_known:
         has = ", ".join(sorted(zone for zone in offered if is_zone_id(zone)))
-        remedy = f"these names are another account's, and AWS maps them for each; by id those that have it are {has}"
+        remedy = f"the catalog has another account's zone names, and AWS maps them for each account; zone ids that have it: {has}"
     return SettingsProblem(path, written, problem, remedy, "zone-without-machine", refused=resolved.zones_are_known)
 
 
@@ -170,7 +170,7 @@ def control_planes_have_zones(settings: EksSettings) -> Iterator[SettingsProblem
     elif len(settings.control_plane_cidrs) != len(settings.control_plane_zones):
         problem = f"has {len(settings.control_plane_cidrs)} ranges for {len(settings.control_plane_zones)} zones of the control plane"
         written = ", ".join(settings.control_plane_cidrs)
-        remedy = f"give one for each of {', '.join(settings.control_plane_zones)}"
+        remedy = f"name one for each of {', '.join(settings.control_plane_zones)}"
         yield SettingsProblem("network.control_plane_cidrs", written, problem, remedy, "range-too-small")
     for number, zone in enumerate(settings.control_plane_zones):
         # us-east-1e is that zone in accounts created since November 2025, and in most others.
