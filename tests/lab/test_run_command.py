@@ -133,7 +133,7 @@ def test_a_script_becomes_a_queued_job_that_is_followed_to_its_end(
     code, shown = flexspot("run", *member, *SMALL, "--no-follow", str(script))
     assert code == 0
     assert "train of an earlier run was deleted; its checkpoints are kept." in shown
-    [again] = cluster.list(JOB, ground.own("alpha"))
+    [again] = cluster.list(JOB, platform.own("alpha"))
     assert again["metadata"]["uid"] != job["metadata"]["uid"]
     # The garbage collector may have been faster.
     connect(Path(member[1]), None, None).delete(MAP, script_map("gone"))
@@ -188,5 +188,5 @@ def test_a_job_that_cannot_run_or_is_forbidden_gets_an_error_and_leaves_nothing(
     with pytest.raises(ExplainedError, match="the platform's ConfigMap cannot be read: you lack the permission") as denied:
         flexspot("run", *looking, *SMALL, str(script))
     assert "to add you to a group of the team's `submitters`" in denied.value.remedy
-    assert ground.cluster.list(JOB, ground.own("alpha")) == []
-    assert ground.cluster.list(POD, ground.own("alpha")) == []
+    assert platform.cluster.list(JOB, platform.own("alpha")) == []
+    assert platform.cluster.list(POD, platform.own("alpha")) == []

@@ -28,7 +28,7 @@ from flexspot.capacity.settings.controllers import KubeStateMetricsSize
 from flexspot.capacity.telemetry import ALLOCATED, GROUP, IDLE, MEASURED, USED, rule_groups, rules_spec, rules_yaml
 from flexspot.capacity.values.errors import SettingsProblem
 from flexspot.capacity.values.quantities import milli_quantity
-from flexspot.components.in_cluster import single_pod, without_rights
+from flexspot.components.in_cluster import single_pod, unprivileged
 from flexspot.components.shared_args import PlacementArgs, publish, refuse
 
 

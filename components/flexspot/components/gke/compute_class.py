@@ -12,7 +12,7 @@ from flexspot.capacity.catalog.capacity_type import CapacityType, facts_of
 from flexspot.capacity.settings.gke_rules import CRITICAL_PODS_SECONDS
 from flexspot.capacity.settings.pools import GkePool
 from flexspot.capacity.values.errors import SettingsProblem
-from flexspot.components.gke.gpu_pool_args import AskedGpus, GkeMachineArgs, gpu_machine
+from flexspot.components.gke.gpu_pool_args import GkeMachineArgs, RequestedGpus, gpu_machine
 from flexspot.components.shared_args import publish, refuse
 
 GPU_DRIVERS = {"default": "default", "latest": "latest", "disabled": "autoinstall-disabled"}
@@ -98,8 +98,8 @@ def priority_spec(where: str, priority: ComputeClassPriorityArgs, *, autopilot: 
         if not pools or len(set(pools)) != len(pools):
             refuse(where, SettingsProblem("pools", ", ".join(pools) or "empty", "must be at least one pool, each once", ""))
         return {"nodepools": list(pools)}
-    if missing := sorted(_OF_CREATION - given):
-        raise ValueError(f"{where}: {', '.join(missing)}: missing; set only pools, or all of {', '.join(sorted(_OF_CREATION))}")
+    if missing := sorted(_CREATION_FIELDS - given):
+        raise ValueError(f"{where}: {', '.join(missing)}: missing; set only pools, or all of {', '.join(sorted(_CREATION_FIELDS))}")
     return _created(where, priority, autopilot=autopilot)
 
 
@@ -144,7 +144,7 @@ def _capacity_fields(where: str, capacity_type: str, priority: ComputeClassPrior
         return _spot(where, priority)
     if capacity_type == CapacityType.FLEX_START:
         return _flex_start(where, priority)
-    if beside := sorted(key for key in _OF_ENDING_NODES if priority.get(key) is not None):
+    if beside := sorted(key for key in _TIME_LIMITS if priority.get(key) is not None):
         raise ValueError(f"{where}: {', '.join(beside)}: nodes of {capacity_type} do not end; leave it out, or use spot or flex-start")
     if reservation is None:
         # Autopilot only uses reservations that are named, so open ones need no exclusion.
@@ -283,7 +283,7 @@ def _check(name: str, args: ComputeClassArgs) -> None:
     delay = args.get("consolidation_delay_minutes", 10)
     if not 1 <= delay <= _LONGEST_DELAY_MINUTES:
         refuse(where, SettingsProblem("consolidation_delay_minutes", str(delay), f"must be 1 to {_LONGEST_DELAY_MINUTES}", ""))
-    creates, account = any(map(makes_pools, args["priorities"])), args.get("service_account")
+    creates, account = any(map(creates_pools, args["priorities"])), args.get("service_account")
     if creates and account is None:
         raise ValueError(f"{where}: service_account: is missing, so GKE's pools would use the project's default one; add one")
     if not creates and account is not None:

@@ -69,8 +69,8 @@ def gpu_machine(where: str, requested: RequestedGpus) -> Machine:
     if requested.described is not None:
         if machine in machines:
             refuse(where, SettingsProblem("machine_description", "", f"the catalog already has {machine}", "leave it out"))
-        gpu = {"name": accelerator, "count": gpus, "memory_mib": asked.described["gpu_memory_mib"]}
-        return checked_options(where, DescribedGkeMachine, {**asked.described, "name": machine, "gpu": gpu}).machine("")
+        gpu = {"name": accelerator, "count": gpus, "memory_mib": requested.described["gpu_memory_mib"]}
+        return checked_options(where, DescribedGkeMachine, {**requested.described, "name": machine, "gpu": gpu}).machine("")
     fits = machines_with(machines, accelerator, gpus)
     if machine in fits:
         return machines[machine]

@@ -341,8 +341,8 @@ def _check_flavors(where: str, args: QueuesArgs) -> None:
         owner = f"{where}: flavor {flavor['name']}"
         counts = {field: len(flavor[field]) for field in ("node_labels", "node_taints", "tolerations")}
         for field, count in counts.items():
-            if count > _MOST_OF_A_FLAVOR:
-                refuse(owner, SettingsProblem(field, "", f"{count} exceed Kueue's limit of {_MOST_OF_A_FLAVOR}", "remove some"))
+            if count > _MAX_PER_FLAVOR:
+                refuse(owner, SettingsProblem(field, "", f"{count} exceed Kueue's limit of {_MAX_PER_FLAVOR}", "remove some"))
         if (resource := flavor.get("resource")) is not None and resource not in BY_RESOURCE:
             refuse(owner, SettingsProblem("resource", resource, f"must be one of {', '.join(BY_RESOURCE)}", ""))
         topology = flavor.get("topology")
