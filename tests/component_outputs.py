@@ -32,7 +32,7 @@ class ReadCloud(pulumi.runtime.Mocks):
         return args.resource_id, {} if self._found is None else self._found(args.resource_id)
 
     def call(self, args: pulumi.runtime.MockCallArgs) -> tuple[dict[Any, Any], list[tuple[str, str]] | None]:
-        raise AssertionError(f"components invoke nothing; {args.token} was called")
+        raise AssertionError(f"components must not invoke provider functions, but {args.token} was called")
 
 
 def outputs_of(cloud: pulumi.runtime.Mocks, make: Callable[[], pulumi.ComponentResource], *, preview: bool = False) -> dict[str, Any]:

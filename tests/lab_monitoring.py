@@ -60,7 +60,7 @@ def brought_up(home: LabHome, ports: Sequence[str], parts: Callable[[dict[str, i
             raise
         else:
             return running, chosen
-    raise AssertionError("the last attempt returns or raises")
+    raise AssertionError("unreachable: the last attempt returns or raises")
 
 
 def _wait_until_ready(home: LabHome, part: Part, process: Running, ports: dict[str, int]) -> None:

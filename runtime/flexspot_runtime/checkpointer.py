@@ -101,7 +101,7 @@ class Checkpointer:
 
         step: steps done.
 
-        deadline: when the process is killed, by the clock's `monotonic`; usually an Interruption's `deadline`.
+        deadline: returns the time at which the process is killed, as the clock's `monotonic`; usually an Interruption's `deadline`.
 
         Raises CheckpointFailedError when the data could not be written, or not by all ranks in time; the program may go on. Other
         exceptions of `write` are passed on, and so is io.UnsupportedOperation.
@@ -193,9 +193,9 @@ LEAST_KEPT = 2
 
 
 def surplus(groups: Sequence[str], good: Collection[str], keep: int) -> list[str]:
-    """Return the groups older than the newest `keep` good ones, newest first, so that a kill half-way leaves no gap.
+    """Return the groups older than the newest `keep` good ones, newest first.
 
-    groups: those with a marker, and remains of killed saves; both are deleted the same way.
+    groups: those with a marker, and remains of interrupted saves; both are deleted the same way.
 
     good: groups that this process wrote or verified. Unverified groups do not count: while there are fewer than `keep` good groups, none is
     returned.

@@ -102,9 +102,11 @@ class Barrier:
                 pass
             for failure in failures:
                 if is_there(self.storage, failure):
-                    raise CheckpointFailedError(f"checkpoint {self.group} does not count: {failure} says that a rank could not write")
+                    raise CheckpointFailedError(
+                        f"checkpoint {self.group} is incomplete and is not used: a rank could not write its part (see {failure})"
+                    )
             if self.clock.monotonic() + pause > self.deadline():
-                raise CheckpointFailedError(f"checkpoint {self.group} does not count: {what} was not there in time")
+                raise CheckpointFailedError(f"checkpoint {self.group} is incomplete and is not used: {what} was not there in time")
             self.clock.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
 

@@ -101,7 +101,7 @@ class Interruption:
         """
         self.grace_seconds = _grace_of_environment() if grace_seconds is None else grace_seconds
         if not self.grace_seconds > 0:
-            raise ValueError(f"grace_seconds is {self.grace_seconds}; it is the time from the signal to the kill, above 0")
+            raise ValueError(f"grace_seconds must be above 0, got {self.grace_seconds}: it is the time from the signal to the kill")
         self.signals = frozenset(signals)
         self.clock = clock
         self._notice: Notice | None = None

@@ -82,7 +82,7 @@ class _Link:
         connection.settimeout(_CONNECT_SECONDS)
         self._heard_at = self._reported_at = time.monotonic()
         self.heard = b""
-        """All bytes received, without the reports of being alive."""
+        """All bytes received, without heartbeats."""
         self.lost = False
 
     def fileno(self) -> int:

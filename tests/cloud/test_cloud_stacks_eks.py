@@ -106,7 +106,7 @@ def checkpoints_move_to_efs_and_back(world: CloudWorld) -> None:
     shown = operations(preview.stdout)
     assert shown == modelled("dev-eks", shipped, efs)
     assert {name for name, done in shown.items() if done == "replace" and "Claim" in name} == claims
-    assert all(f"volume claim {team}/checkpoints is deleted and made anew" in preview.stdout + preview.stderr for team in teams)
+    assert all(f"volume claim {team}/checkpoints is deleted and created again" in preview.stdout + preview.stderr for team in teams)
     counted(world.flexspot("up", "-s", "dev-eks", "--yes"))
     assert existing(world, "dev-eks") == names_of(world, "dev-eks")
 

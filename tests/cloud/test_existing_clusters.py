@@ -16,10 +16,10 @@ CLUSTER = "gcp:container/cluster:Cluster"
 WHERE = "theirs --location us-central1-b --project acme-ai-dev"
 UPDATE = f"gcloud container clusters update {WHERE}"
 REPORTED = (
-    f"Workload Identity of theirs is off: no pod could act as its team's service account; its owner turns it on with `{UPDATE}",
-    f"the Cloud Storage FUSE driver of theirs is off: no pod that mounts a bucket would start; its owner turns it on with `{UPDATE}",
-    "theirs has GKE 1.34.9-gke.1, and 1.35.0-gke.1171000 or newer is needed by pools.0.shutdown_grace_seconds (l4-spot: 120); its owner",
-    "node auto-provisioning of theirs has a limit of 8 for cpu, and the pools alone may need up to ",
+    f"Workload Identity of theirs is off, so pods cannot act as their team's service account; ask its owner to run `{UPDATE}",
+    f"the Cloud Storage FUSE driver of theirs is off, so pods that mount a bucket would not start; ask its owner to run `{UPDATE}",
+    "theirs has GKE 1.34.9-gke.1, but 1.35.0-gke.1171000 or newer is required by pools.0.shutdown_grace_seconds (l4-spot: 120); ask",
+    "node auto-provisioning of theirs has a limit of 8 for cpu, above which no pool grows, but the pools alone may use ",
 )
 
 

@@ -112,7 +112,7 @@ def test_an_own_price_file_overrides_the_shipped_prices(tmp_path: Path) -> None:
     found = data(*asked, "--prices", str(tmp_path / "own.yaml"))
 
     assert found["units"]["on-demand"]["usd_per_gpu_hour"] == "1.2500"
-    assert "there is no file" in run(*asked, "--prices", str(tmp_path / "none.yaml"), code=ExitCode.BAD_USAGE)
+    assert "none.yaml does not exist" in run(*asked, "--prices", str(tmp_path / "none.yaml"), code=ExitCode.BAD_USAGE)
 
 
 def test_several_jobs_are_read_from_a_file(tmp_path: Path) -> None:
@@ -124,7 +124,7 @@ def test_several_jobs_are_read_from_a_file(tmp_path: Path) -> None:
 
     assert data("job", "--jobs", str(tmp_path / "mix.yaml"))["method"] == "hybrid"
     assert "USD at most for all runs" in run("job", "--jobs", str(tmp_path / "mix.yaml"))
-    assert "there is no file" in run("job", "--jobs", str(tmp_path / "none.yaml"), code=ExitCode.BAD_USAGE)
+    assert "none.yaml does not exist" in run("job", "--jobs", str(tmp_path / "none.yaml"), code=ExitCode.BAD_USAGE)
     (tmp_path / "mix.yaml").write_text("jobs: [{name: x}]")
     assert "jobs.0.cloud: Field required" in run("job", "--jobs", str(tmp_path / "mix.yaml"), code=ExitCode.BAD_USAGE)
 
@@ -240,7 +240,7 @@ def test_a_notice_shorter_than_a_checkpoint_is_bad_usage(tmp_path: Path) -> None
     write_trace(made_trace(1, ticks=600), tmp_path / "one.json")
     asked = ("simulate", str(tmp_path), *P4D, *COURSE, "--hours", "10", "--deadline-hours", "14")
 
-    assert "a checkpoint takes 60 s and must fit" in run(*asked, "--notice-seconds", "30", code=ExitCode.BAD_USAGE)
+    assert "30 s is too short for a checkpoint of 60 s" in run(*asked, "--notice-seconds", "30", code=ExitCode.BAD_USAGE)
 
 
 @pytest.mark.parametrize(

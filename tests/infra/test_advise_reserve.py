@@ -150,13 +150,13 @@ def test_the_last_days_are_read_from_midnight_in_steps_of_five_minutes(prometheu
 @pytest.mark.parametrize(
     "arguments,message",
     [
-        ((), "give one of --prometheus URL, --history FILE, --use FILE and --baseline-nodes N"),
+        ((), "exactly one of --prometheus URL, --history FILE, --use FILE and --baseline-nodes N is required"),
         (("--history", "x.csv", "--term-years", "2"), "clouds sell terms of 1 and 3 years"),
-        (("--history", "x.csv", "--reserved-usd", "3"), "give --machine and --region"),
-        (("--history", "x.csv", "--reserved-usd", "3", "--discount-percent", "3"), "give either --reserved-usd or --discount-percent"),
-        (("--history", "x.csv", "--write-history", "y.csv"), "give --prometheus"),
-        (("--history", "x.csv", "--month", "2026-10", "--match", 'cluster="a"'), "so these have no effect: --month, --match"),
-        (("--baseline-nodes", "1", "--discount-percent", "3"), "give --machine and --region"),
+        (("--history", "x.csv", "--reserved-usd", "3"), "Add --machine and --region"),
+        (("--history", "x.csv", "--reserved-usd", "3", "--discount-percent", "3"), "--reserved-usd or --discount-percent is required"),
+        (("--history", "x.csv", "--write-history", "y.csv"), "--write-history requires --prometheus"),
+        (("--history", "x.csv", "--month", "2026-10", "--match", 'cluster="a"'), "--month, --match: no effect without --prometheus"),
+        (("--baseline-nodes", "1", "--discount-percent", "3"), "--machine and --region are required"),
         (("--history", "x.csv"), "x.csv cannot be read"),
     ],
 )

@@ -214,7 +214,7 @@ def test_up_refuses_what_the_cloud_refuses_and_says_what_to_do() -> None:
 
 
 def test_an_unknown_rule_to_try_is_bad_usage() -> None:
-    with pytest.raises(ExplainedError, match="--try-refused is versoin") as refused:
+    with pytest.raises(ExplainedError, match="--try-refused: versoin is not a rule") as refused:
         check_tried(["versoin"])
 
     assert refused.value.exit_code == ExitCode.BAD_USAGE

@@ -115,7 +115,7 @@ def test_an_unknown_namespace_is_reported_with_the_known_ones(name: str, remedy:
         ended = CliRunner().invoke(app, ["audit", "--kubeconfig", str(kubeconfig), "-n", "team-b", "-n", name])
 
     assert isinstance(ended.exception, ExplainedError)
-    assert f"--namespace {name!r}: the cluster has no such namespace" in ended.exception.problem
+    assert f"--namespace: the cluster has no namespace {name!r}" in ended.exception.problem
     assert remedy in ended.exception.remedy
 
 

@@ -170,17 +170,17 @@ def test_a_named_folder_is_kept_for_the_next_report(prometheus: FakePrometheus, 
 @pytest.mark.parametrize(
     "arguments,code,message",
     [
-        ((), 2, "give --month, or --from and --to"),
+        ((), 2, "give either --month, or --from and --to"),
         (("--month", "2026-10", "--from", "2026-10-01"), 2, "given twice"),
         (("--month", "2026-00"), 2, "write YYYY-MM"),
         (("--month", "2026-10", "--timezone", "Berlin"), 2, "IANA"),
         (("--month", "2999-01"), 2, "has not begun"),
         ((*DAY, "--out", "missing/report"), 2, "cannot be written to missing/report"),
-        ((*DAY, "--format", "focus"), 2, "give it with --billing-account"),
-        ((*DAY, "--format", "focus", "--billing-account", " "), 2, "the id of the billed account, but none is given"),
+        ((*DAY, "--format", "focus"), 2, "add the billed account's id, for example --billing-account"),
+        ((*DAY, "--format", "focus", "--billing-account", " "), 2, "--billing-account is required with --format focus"),
         ((*DAY, "--format", "focus", "--billing-account", "1", "--out", "missing/report"), 2, "cannot be written to missing/report"),
         ((*DAY, "--format", "FOCUS-1.0"), 2, ""),
-        (("--from", "2026-08-01", "--to", "2026-08-02"), 1, "knows of no node in 2026-08-01 to 2026-08-02"),
+        (("--from", "2026-08-01", "--to", "2026-08-02"), 1, "the server has no data about nodes in 2026-08-01 to 2026-08-02"),
     ],
 )
 def test_unusable_options_are_reported_with_what_to_do(

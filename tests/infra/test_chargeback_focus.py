@@ -251,7 +251,7 @@ def test_a_cost_without_a_known_cloud_is_refused() -> None:
     report = month.report()
     assert {row["ProviderName"] for row in rows_of(report)} == {"AWS", "Google Cloud"}
 
-    with pytest.raises(ExplainedError, match="not known which cloud bills storage bucket datasets") as caught:
+    with pytest.raises(ExplainedError, match="the cloud of storage bucket datasets is not known") as caught:
         rows_of(replace(report, extra=(STORAGE,)))
     assert caught.value.exit_code is ExitCode.BAD_USAGE
     rows = rows_of(replace(report, extra=(STORAGE.model_copy(update={"cloud": Vendor.GCP}),)))

@@ -93,7 +93,7 @@ def test_a_large_reply_is_halved_and_a_single_moment_that_is_too_large_is_report
     assert allocated(reading(fake, tmp_path / "a", largest_reply=20_000), fake) == 28 * 4
 
     error = failure(fake, tmp_path / "b", largest_reply=80)
-    assert "even one moment of nodes" in error.problem
+    assert "a single moment of nodes" in error.problem
     assert "--match" in error.remedy
 
 
@@ -111,7 +111,7 @@ def test_temporary_failures_are_retried(fake: FakePrometheus, tmp_path: Path, st
         ((404, "", b""), "no content type"),
         ((200, "application/json", b'{"status": "success", "data": {"resultType": "matrix", "result": [{"met'), "not with JSON"),
         (as_json([1, 2]), "JSON of another form"),
-        (as_json({"status": "success", "data": {"resultType": "vector", "result": []}}), "something other than a matrix"),
+        (as_json({"status": "success", "data": {"resultType": "vector", "result": []}}), "the answer to a range query is not a matrix"),
         (
             as_json({"status": "success", "data": {"resultType": "matrix", "result": [{"metric": {}}]}}),
             "a series without labels and values",
@@ -119,7 +119,7 @@ def test_temporary_failures_are_retried(fake: FakePrometheus, tmp_path: Path, st
         (refused(400, "bad_data", "parse error"), "Prometheus refused a query (HTTP 400)"),
         (refused(400, "bad_data", f"you sent {SECRET}"), "you sent (hidden)"),
         ((401, "text/html", b"<title>who are you</title>"), "refused access (HTTP 401)"),
-        ((302, "text/html", b""), "redirects to another one"),
+        ((302, "text/html", b""), "redirects to another URL"),
         ((502, "text/html", b"<title>Bad gateway</title>"), "a page titled 'Bad gateway'"),
     ],
 )
@@ -179,7 +179,7 @@ def test_a_damaged_kept_answer_is_requested_again(fake: FakePrometheus, tmp_path
 
 def test_a_folder_with_answers_to_other_questions_is_refused(fake: FakePrometheus, tmp_path: Path) -> None:
     allocated(reading(fake, tmp_path), fake)
-    with pytest.raises(ExplainedError, match="answers to other questions"):
+    with pytest.raises(ExplainedError, match="answers for another server, step, selection or header"):
         reading(fake, tmp_path, step=30)
 
 
@@ -198,16 +198,19 @@ def test_an_unwritable_resume_folder_is_reported(fake: FakePrometheus, tmp_path:
 @pytest.mark.parametrize(
     "options,message",
     [
-        ({"url": "prometheus:9090"}, "not the address"),
-        ({"url": "https://host:99999"}, "not an address"),
-        ({"url": f"https://user:{SECRET}@host"}, "has a user or password in it"),
-        ({"url": "https://host/?tenant=a"}, "not the address"),
-        ({"headers": [f"X-Key: {SECRET}\r\nX-Other: 1"]}, "not of the form"),
+        ({"url": "prometheus:9090"}, "is not the URL of a server"),
+        ({"url": "https://host:99999"}, "the value is not a URL"),
+        ({"url": f"https://user:{SECRET}@host"}, "the URL contains a user or password"),
+        ({"url": "https://host/?tenant=a"}, "is not the URL of a server"),
+        ({"headers": [f"X-Key: {SECRET}\r\nX-Other: 1"]}, "does not have the form"),
         ({"ca": Path("missing.pem")}, "missing.pem is not a file"),
         ({"token_file": Path("missing")}, "cannot be read: FileNotFoundError"),
         ({"token_env": "FLEXSPOT_TEST_UNSET"}, "has no token"),
         ({"token_env": "FLEXSPOT_TEST_TWO"}, "has more than a token"),
-        ({"token_env": "FLEXSPOT_TEST_TOKEN", "headers": ["authorization: Basic eA=="]}, "both given"),
+        (
+            {"token_env": "FLEXSPOT_TEST_TOKEN", "headers": ["authorization: Basic eA=="]},
+            "Authorization excludes --token-file and --token-env",
+        ),
     ],
 )
 def test_unusable_access_options_are_refused_without_printing_a_secret(

@@ -230,7 +230,7 @@ def test_own_prices_and_expectations_change_the_figures(eks: Path, tmp_path: Pat
     [
         (("none.json",), "cannot be read"),
         (("{eks}", "--use", "none.yaml"), "cannot be used"),
-        (("{eks}", "--prices", "none.yaml"), "there is no file none.yaml"),
+        (("{eks}", "--prices", "none.yaml"), "none.yaml does not exist"),
     ],
 )
 def test_unusable_files_of_cost_are_bad_usage(arguments: tuple[str, ...], message: str, eks: Path) -> None:
@@ -280,7 +280,7 @@ def test_a_region_without_any_price_is_refused_with_the_nearest_name(tmp_path: P
     preview.write_text('{"steps": []}')
 
     output = run(preview, "--region", "us-east-11", code=2)
-    assert "--region is us-east-11, of which no price is known." in output
+    assert "--region: no price is known for us-east-11." in output
     assert "did you mean us-east-1?" in output
 
 

@@ -82,7 +82,7 @@ def test_with_only_python_stacks_are_checked_and_not_previewed(machine: Machine)
     assert machine.found("settings")["state"] == "here"
     engine = machine.piece("preview", "pulumi")
     assert engine["state"] == "missing"
-    assert "no `go` on PATH" in engine["found"]
+    assert "must be built, but `go` is not on PATH" in engine["found"]
     assert engine["remedy"].startswith("install Go 1.26")
 
 
@@ -123,7 +123,7 @@ def test_a_full_disk_is_reported_before_a_build_fails(machine: Machine, monkeypa
 
     engine = machine.piece("preview", "pulumi")
     assert engine["state"] == "missing"
-    assert "1.0 GiB left" in engine["found"]
+    assert "only 1.0 GiB free" in engine["found"]
 
 
 def test_the_official_command_line_is_used_instead_of_a_build(machine: Machine) -> None:
@@ -140,7 +140,7 @@ def test_an_official_command_line_that_is_too_old_is_reported_with_the_alternati
 
     engine = machine.piece("preview", "pulumi")
     assert engine["state"] == "built when needed"
-    assert f"is 3.100.0, and the SDK needs {sdk_version()}" in engine["found"]
+    assert f"is 3.100.0, but the SDK needs {sdk_version()}" in engine["found"]
 
 
 def test_missing_official_pieces_of_a_cloud_are_listed_with_their_commands(machine: Machine) -> None:
@@ -187,7 +187,7 @@ def test_the_exit_code_says_whether_requested_purposes_work(machine: Machine) ->
 
     assert [machine.doctor("--for", purpose).exit_code for purpose in ("settings", "preview")] == [0, 1]
     assert whole.exit_code == 0
-    assert "✓ settings: check stacks, lint manifests, say what they cost" in whole.output
+    assert "✓ settings: check stacks, lint manifests, estimate costs" in whole.output
     assert "✗ gke: deploy stacks of GKE" in whole.output
 
 

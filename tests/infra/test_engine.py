@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from made_projects import project
+from user_projects import project
 
 from flexspot.infra.deployment.engine import StackRun
 from flexspot.infra.project import project_here

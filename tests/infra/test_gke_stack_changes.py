@@ -271,7 +271,7 @@ def test_a_preview_names_the_settings_that_replace_a_pool(deployed: Deployment) 
 
     deployed.run(settings).preview(ignore, hear=heard.hear, refresh=True)
 
-    anew = "is deleted and made anew, with its nodes and what runs on them, because"
+    anew = "is deleted and created again, with its nodes and what runs on them, because"
     assert summary_lines(heard.found) == [
         f"pool h100-reserved {anew} compact_placement changes",
         f"pool l4-on-demand {anew} gpu_driver, secondary_boot_disk_images change",

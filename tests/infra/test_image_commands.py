@@ -128,13 +128,13 @@ def test_a_dry_run_shows_releases_and_writes_nothing(folder: Path) -> None:
     output = images("refresh", "--dry-run", "-s", "dev-eks")
 
     assert "v20270112" in output
-    assert "node-images.yaml is as it was" in output
+    assert "node-images.yaml is unchanged" in output
     assert not (folder / "node-images.yaml").exists()
 
 
 @pytest.mark.usefixtures("aws", "folder")
 def test_a_version_without_images_is_reported_and_nothing_is_written() -> None:
-    assert "AWS lists no image for Kubernetes 1.99 in us-east-1." in images("refresh", "--kubernetes", "1.99", code=ExitCode.UNMET)
+    assert "--kubernetes: AWS lists no image for 1.99 in us-east-1." in images("refresh", "--kubernetes", "1.99", code=ExitCode.UNMET)
 
 
 @pytest.mark.usefixtures("folder")

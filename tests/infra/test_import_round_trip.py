@@ -9,7 +9,7 @@ from program_declarations import as_shipped, declared, shipped
 from state_like import state_of
 
 from flexspot.capacity.adopting.found import Found
-from flexspot.capacity.adopting.proposal import Asked, Proposal, adoption, propose
+from flexspot.capacity.adopting.proposal import ImportOptions, Proposal, adoption, propose
 from flexspot.capacity.adopting.reading import from_state
 from flexspot.capacity.adopting.terraform_state import read_state
 from flexspot.capacity.plan.build import build_plan
@@ -23,7 +23,7 @@ def again(stack: str) -> tuple[Proposal, Found]:
     found = Found()
     from_state(read_state(state_of(as_shipped(stack)), stack), found)
     file = shipped(stack)
-    asked = Asked(owner=file["owner"], environment=file["environment"])
+    asked = ImportOptions(owner=file["owner"], environment=file["environment"])
     return propose(found, asked), found
 
 

@@ -117,38 +117,38 @@ def test_a_budget_covers_the_ceilings_and_not_twice_the_nodes(tmp_path: Path) ->
 @pytest.mark.parametrize(
     "cloud,changes,message",
     [
-        pytest.param("gke", {"account": "Acme"}, "--account 'Acme' cannot be used", id="no project id"),
-        pytest.param("gke", {"prod_account": "acme-ai-dev"}, "--prod-account 'acme-ai-dev' is the project of", id="one project"),
-        pytest.param("gke", {"prod_account": None}, "--prod-account is not given", id="no project of production"),
-        pytest.param("eks", {"account": "1111-2222-3333"}, "--account '1111-2222-3333' cannot be used", id="hyphens in a number"),
-        pytest.param("eks", {"region": "us_east"}, "--region 'us_east' cannot be used", id="no region"),
-        pytest.param("eks", {"region": "eu-west-1"}, "--machine 'g6.xlarge' is not known to be offered in eu-west-1", id="elsewhere"),
-        pytest.param("eks", {"machine": "g6.xlrge"}, "--machine 'g6.xlrge' is not in the catalog", id="typing error"),
-        pytest.param("eks", {"machine": "m6i.large"}, "--machine 'm6i.large'", id="without GPUs"),
-        pytest.param("gke", {"machine": "n1-standard-8"}, "--machine 'n1-standard-8' has no GPUs, or none of a fixed number", id="n1"),
-        pytest.param("eks", {"dev_gpus": "0"}, "--dev-gpus 0 cannot be had", id="none"),
-        pytest.param("eks", {"prod_gpus": str(GPUS_AT_MOST + 1)}, f"--prod-gpus {GPUS_AT_MOST + 1} cannot be had", id="too many"),
-        pytest.param("eks", {"machine": "p5.48xlarge", "dev_gpus": "12"}, "--dev-gpus 12 cannot be had", id="half a node"),
-        pytest.param("eks", {"cidr": "anywhere"}, "these answers make no working stack dev", id="no range"),
-        pytest.param("eks", {"zone": "us-west-2a"}, "--zone 'us-west-2a' is not in region us-east-1", id="another region's zone"),
-        pytest.param("eks", {"zone": "us-east-1a"}, "--zone 'us-east-1a' is alone", id="one zone for EKS"),
-        pytest.param("gke", {"zone": "us-central1-f"}, "--machine 'g2-standard-8' is not offered in us-central1-f", id="zone without it"),
+        pytest.param("gke", {"account": "Acme"}, "--account: 'Acme' is not valid", id="no project id"),
+        pytest.param("gke", {"prod_account": "acme-ai-dev"}, "--prod-account: 'acme-ai-dev' is also the project of", id="one project"),
+        pytest.param("gke", {"prod_account": None}, "--prod-account is required", id="no project of production"),
+        pytest.param("eks", {"account": "1111-2222-3333"}, "--account: '1111-2222-3333' is not valid", id="hyphens in a number"),
+        pytest.param("eks", {"region": "us_east"}, "--region: 'us_east' is not valid", id="no region"),
+        pytest.param("eks", {"region": "eu-west-1"}, "--machine: 'g6.xlarge' is not known to be offered in eu-west-1", id="elsewhere"),
+        pytest.param("eks", {"machine": "g6.xlrge"}, "--machine: 'g6.xlrge' is not in the catalog", id="typing error"),
+        pytest.param("eks", {"machine": "m6i.large"}, "--machine: 'm6i.large'", id="without GPUs"),
+        pytest.param("gke", {"machine": "n1-standard-8"}, "--machine: 'n1-standard-8' has no GPUs, or no fixed number of them", id="n1"),
+        pytest.param("eks", {"dev_gpus": "0"}, "--dev-gpus: 0 is not possible", id="none"),
+        pytest.param("eks", {"prod_gpus": str(GPUS_AT_MOST + 1)}, f"--prod-gpus: {GPUS_AT_MOST + 1} is not possible", id="too many"),
+        pytest.param("eks", {"machine": "p5.48xlarge", "dev_gpus": "12"}, "--dev-gpus: 12 is not possible", id="half a node"),
+        pytest.param("eks", {"cidr": "anywhere"}, "stack dev cannot work with these answers", id="no range"),
+        pytest.param("eks", {"zone": "us-west-2a"}, "--zone: 'us-west-2a' is not in region us-east-1", id="another region's zone"),
+        pytest.param("eks", {"zone": "us-east-1a"}, "--zone: 'us-east-1a' is the only zone", id="one zone for EKS"),
+        pytest.param("gke", {"zone": "us-central1-f"}, "--machine: 'g2-standard-8' is not offered in us-central1-f", id="zone without it"),
         pytest.param(
             "gke",
             {"machine": "g4-standard-48"},
-            "--machine 'g4-standard-48' is in the catalog, but where it is offered is not known",
+            "--machine: 'g4-standard-48' is in the catalog, but its zones are not known",
             id="nowhere known",
         ),
-        pytest.param("eks", {"zone": "a: b"}, "--zone 'a: b' cannot be used", id="no zone"),
-        pytest.param("eks", {"team": "Red Team"}, "--team 'Red Team' cannot be used", id="no name"),
-        pytest.param("eks", {"team": "a}, {name: b"}, "--team 'a}' cannot be used", id="YAML in a name"),
-        pytest.param("eks", {"team": "a,b,a"}, "--team 'a' is named more than once", id="twice"),
-        pytest.param("eks", {"team": "kube-system"}, "--team 'kube-system' is a namespace of the cluster itself", id="a taken namespace"),
-        pytest.param("gke", {"cidr": "10.0.0.0/8"}, "--cidr: a project on gke has no use for it", id="an option of EKS on GKE"),
-        pytest.param("local", {"region": "us-east-1"}, "--region: a project on local has no use for it", id="a region of the lab"),
-        pytest.param("eks", {"owner": "x\nconfig: 1"}, "--owner 'x\\nconfig: 1' cannot be used", id="a line more"),
-        pytest.param("eks", {"name": "a/b"}, "--name 'a/b' cannot be used", id="a path as name"),
-        pytest.param("local", {"owner": None}, "--owner is not given, and this run asks no questions", id="nobody answers"),
+        pytest.param("eks", {"zone": "a: b"}, "--zone: 'a: b' is not valid", id="no zone"),
+        pytest.param("eks", {"team": "Red Team"}, "--team: 'Red Team' is not valid", id="no name"),
+        pytest.param("eks", {"team": "a}, {name: b"}, "--team: 'a}' is not valid", id="YAML in a name"),
+        pytest.param("eks", {"team": "a,b,a"}, "--team: 'a' is listed more than once", id="twice"),
+        pytest.param("eks", {"team": "kube-system"}, "--team: 'kube-system' is a namespace of the cluster itself", id="a taken namespace"),
+        pytest.param("gke", {"cidr": "10.0.0.0/8"}, "--cidr: not used in a project on gke", id="an option of EKS on GKE"),
+        pytest.param("local", {"region": "us-east-1"}, "--region: not used in a project on local", id="a region of the lab"),
+        pytest.param("eks", {"owner": "x\nconfig: 1"}, "--owner: 'x\\nconfig: 1' is not valid", id="a line more"),
+        pytest.param("eks", {"name": "a/b"}, "--name: 'a/b' is not valid", id="a path as name"),
+        pytest.param("local", {"owner": None}, "--owner is required, as this run asks no questions", id="nobody answers"),
     ],
 )
 def test_an_unusable_option_is_reported_with_allowed_values_and_nothing_is_written(
@@ -190,8 +190,8 @@ def test_on_a_terminal_missing_answers_are_asked_for_until_usable(tmp_path: Path
     output = init(tmp_path)
 
     assert len(asked) == len(set(asked)) + 5, "five answers could not be used"
-    assert "--machine 'a4-highgpu-8g' is not known to be offered in us-west1" in output
-    assert "give --cloud: gke, eks or local" in output
+    assert "--machine: 'a4-highgpu-8g' is not known to be offered in us-west1" in output
+    assert "set --cloud to gke, eks or local" in output
     assert "which" in asked[0].lower()
     assert list(stacks_of(tmp_path)) == ["dev", "local", "prod"]
     assert yaml.safe_load((tmp_path / "Pulumi.yaml").read_text())["name"] == "acme"
@@ -203,7 +203,7 @@ def test_nothing_is_asked_for_a_folder_that_has_a_project(there: str, tmp_path: 
     (tmp_path / there).touch()
     monkeypatch.setattr(init_commands, "Questions", functools.partial(_asking, Questions))
 
-    with pytest.raises(ExplainedError, match="already has "):
+    with pytest.raises(ExplainedError, match="already contains "):
         init(tmp_path)
 
 

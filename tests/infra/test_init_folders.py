@@ -21,7 +21,7 @@ def test_nothing_is_written_if_a_file_of_the_project_exists(there: str, tmp_path
     (tmp_path / there).parent.mkdir(parents=True, exist_ok=True)
     (tmp_path / there).write_text("mine\n")
 
-    with pytest.raises(ExplainedError, match=f"already has {re.escape(there)}; nothing was written"):
+    with pytest.raises(ExplainedError, match=f"already contains {re.escape(there)}. Nothing was written"):
         init(tmp_path, *GKE)
 
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == [tmp_path / there]
@@ -32,7 +32,7 @@ def test_a_symbolic_link_to_another_folder_is_not_followed(tmp_path: Path) -> No
     (tmp_path / "acme").mkdir()
     (tmp_path / "acme" / "__main__.py").symlink_to(tmp_path / "elsewhere.py")
 
-    with pytest.raises(ExplainedError, match=r"already has __main__\.py"):
+    with pytest.raises(ExplainedError, match=r"already contains __main__\.py"):
         init(tmp_path / "acme", *GKE)
 
     assert not (tmp_path / "elsewhere.py").exists()
@@ -44,8 +44,8 @@ def test_an_existing_readme_and_gitignore_are_kept_and_reported(tmp_path: Path) 
 
     output = init(tmp_path, *GKE)
 
-    assert "README.md was there and is as it was." in output
-    assert ".gitignore was there and is as it was." in output
+    assert "README.md existed before and is unchanged." in output
+    assert ".gitignore existed before and is unchanged." in output
     assert {(tmp_path / name).read_text() for name in ("README.md", ".gitignore")} == {"mine\n"}
     assert (tmp_path / "stacks" / "Pulumi.prod.yaml").is_file()
 
@@ -56,9 +56,7 @@ def test_a_file_in_place_of_a_folder_is_reported_and_nothing_is_written(blocking
     (tmp_path / blocking).parent.mkdir(parents=True, exist_ok=True)
     (tmp_path / blocking).write_text("a file\n")
 
-    with pytest.raises(
-        ExplainedError, match=f"{re.escape(blocking)} is not a folder, but files of the project must be below it; nothing was"
-    ):
+    with pytest.raises(ExplainedError, match=f"{re.escape(blocking)} is not a folder, but files of the project must be in it. Nothing was"):
         init(tmp_path / "acme", *GKE)
 
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == [tmp_path / blocking]

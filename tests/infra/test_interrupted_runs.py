@@ -208,7 +208,7 @@ def test_unclear_resources_are_asked_about_and_the_state_stays() -> None:
 def test_an_answer_about_another_resource_is_refused_with_the_pending_ones() -> None:
     stack = StackStub(VPC)
 
-    with pytest.raises(ExplainedError, match=rf"was creating: {OTHER}\.") as refused:
+    with pytest.raises(ExplainedError, match=rf"was creating {OTHER}\.") as refused:
         settle(stack, {VPC: "vpc-1", OTHER: "vpc-2"})
 
     assert refused.value.exit_code is ExitCode.BAD_USAGE
@@ -217,5 +217,5 @@ def test_an_answer_about_another_resource_is_refused_with_the_pending_ones() -> 
 
 
 def test_an_answer_without_a_pending_create_is_refused() -> None:
-    with pytest.raises(ExplainedError, match="nothing is open"):
+    with pytest.raises(ExplainedError, match="no creation is open"):
         settle(StackStub(), {VPC: None})

@@ -62,9 +62,9 @@ def test_losses_are_described_with_their_consequences() -> None:
 
     assert summary_lines(found) == [
         "pool a100-flex is deleted, with its nodes and what runs on them",
-        "bucket acme-prod-checkpoints is deleted and made anew, with everything in it",
-        "namespace nlp is deleted and made anew, with everything in it",
-        "volume claim nlp/checkpoints is deleted and made anew",
+        "bucket acme-prod-checkpoints is deleted and created again, with everything in it",
+        "namespace nlp is deleted and created again, with everything in it",
+        "volume claim nlp/checkpoints is deleted and created again",
     ]
 
 
@@ -115,7 +115,7 @@ def test_a_pools_replacement_names_the_settings_that_cause_it(
 
     assert any(kind.value.endswith("-replace") for kind in kinds.values()), "the provider makes it anew"
     verb = "change" if "," in setting else "changes"
-    words = f"pool a100-flex is deleted and made anew, with its nodes and what runs on them, because {setting} {verb}"
+    words = f"pool a100-flex is deleted and created again, with its nodes and what runs on them, because {setting} {verb}"
     assert summary_lines(losses.found) == [words]
 
 
@@ -192,7 +192,7 @@ def test_a_protected_cluster_is_deleted_by_no_option(production: object) -> None
 
 @pytest.mark.parametrize("written", ["prod", "cluser=prod", "cluster=", "=prod"])
 def test_a_permission_that_matches_nothing_is_bad_usage(written: str) -> None:
-    with pytest.raises(ExplainedError, match=f"is {written}, which names nothing") as refused:
+    with pytest.raises(ExplainedError, match=f"--allow-replace: {written} names nothing") as refused:
         check_permissions([written])
 
     assert refused.value.exit_code == ExitCode.BAD_USAGE

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pulumi
 import pytest
-from made_projects import project
+from user_projects import project
 
 from flexspot.capacity.values.errors import ExitCode, ExplainedError
 from flexspot.infra.declaring import program
@@ -92,7 +92,7 @@ def test_a_project_without_a_program_has_the_platform_of_its_stack_file(tmp_path
 
 @pytest.mark.parametrize("runtime", ["runtime: yaml\n", "runtime: {name: nodejs}\n", "description: none\n"])
 def test_a_program_in_another_language_is_refused_with_the_way_to_run_it(tmp_path: Path, runtime: str) -> None:
-    with pytest.raises(ExplainedError, match="runs programs in Python") as refused:
+    with pytest.raises(ExplainedError, match="runs only programs in Python") as refused:
         program_of(project_here(project(tmp_path, runtime)))
 
     assert refused.value.exit_code is ExitCode.BAD_USAGE

@@ -109,7 +109,7 @@ def test_invalid_settings_are_refused_with_every_path_before_any_declaration() -
 def test_a_platform_of_another_cloud_is_refused() -> None:
     message = refusal_of(EksPlatform, shipped("dev-gke"))
 
-    assert "cloud (is 'gke'): is not the cloud of EksPlatform; allowed: eks" in message
+    assert "cloud (is 'gke'): is not the cloud of EksPlatform; use eks" in message
 
 
 def test_a_file_needs_an_absolute_path_without_a_stack_file() -> None:
@@ -123,8 +123,8 @@ def test_an_output_in_settings_is_refused_with_its_path() -> None:
     with pytest.raises(SettingsError) as refused:
         under_mocks("test", lambda: EksPlatform("prod", {"platform": with_outputs()}), Preview())
 
-    assert "cluster.version: is an output of a resource; give the value itself" in str(refused.value)
-    assert "zones.1: is an output of a resource" in str(refused.value)
+    assert "cluster.version: the value is an output of a resource; give the value itself" in str(refused.value)
+    assert "zones.1: the value is an output of a resource" in str(refused.value)
 
 
 def with_outputs() -> dict[str, Any]:

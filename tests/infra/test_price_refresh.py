@@ -147,7 +147,7 @@ def test_fresh_prices_replace_their_rows_and_leave_all_others(aws: dict[str, Stu
     }
     text = own.read_text()
     assert "old-list" not in text
-    assert "{item: cluster, usd: '0.09', source: contract}" in text, "what AWS did not answer with is as it was"
+    assert "{item: cluster, usd: '0.09', source: contract}" in text, "prices that AWS did not return are unchanged"
     assert [path.name for path in tmp_path.iterdir()] == ["prices.yaml"]
 
     answer_with(aws, [product("0.8048")], [spot("us-east-1a", "0.31"), spot("us-east-1b", "0.29")])
@@ -167,8 +167,8 @@ def test_services_are_refreshed_with_the_machines_and_unclear_prices_stay(aws: d
         item.value: row.usd for (item, region), row in book.services.items() if region == "us-east-1" and row.source.startswith("prices")
     }
     assert found == {"extended-support": Decimal("0.5"), "interface-endpoint": Decimal("0.01"), "bucket-storage": Decimal("0.023")}
-    assert "not found, and left as it was: price of cluster in us-east-1" in shown, "another unit"
-    assert "not found, and left as it was: price of efs-storage in us-east-1" in shown, "two prices"
+    assert "not found, so unchanged: price of cluster in us-east-1" in shown, "another unit"
+    assert "not found, so unchanged: price of efs-storage in us-east-1" in shown, "two prices"
     assert "4 prices, 4 of them fresh" in shown
 
 
@@ -205,7 +205,7 @@ def test_a_dry_run_writes_nothing_and_reports_missing_prices(aws: dict[str, Stub
     answer_with(aws, [product("0.8048")], [])
     shown = refresh("--cloud", "aws", "--file", tmp_path / "new.yaml", "--region", "us-east-1", "--machine", "g6.xlarge", "--dry-run")
 
-    assert "not found, and left as it was: spot price of g6.xlarge in us-east-1" in shown
+    assert "not found, so unchanged: spot price of g6.xlarge in us-east-1" in shown
     assert list(tmp_path.iterdir()) == []
 
 
@@ -218,7 +218,7 @@ def test_without_prices_or_access_the_file_stays_and_no_credential_is_shown(aws:
 
     aws["ec2"].add_client_error("describe_spot_price_history", "AuthFailure", "AKIAEXAMPLE is not allowed")
     printed = refresh(*arguments, code=1)
-    assert "AWS did not answer with prices: AuthFailure" in printed
+    assert "AWS returned no prices: AuthFailure" in printed
     assert "AKIAEXAMPLE" not in printed
     assert own.read_text() == OWN
 
@@ -229,8 +229,8 @@ def test_without_prices_or_access_the_file_stays_and_no_credential_is_shown(aws:
         (("--cloud", "azure"), "'azure' is not one of 'aws', 'gcp'"),
         (("--cloud", "aws", "--machine", "g6.xlrge"), "g6.xlarge"),
         (("--cloud", "gcp", "--region", "us-central1"), "has prices of aws, not of gcp"),
-        (("--cloud", "aws", "--region", "mars"), "--region 'mars' is not a region of aws."),
-        (("--cloud", "gcp", "--region", "us-east-1"), "give a region such as us-central1."),
+        (("--cloud", "aws", "--region", "mars"), "--region: 'mars' is not a region of aws."),
+        (("--cloud", "gcp", "--region", "us-east-1"), "name a region such as us-central1."),
     ],
 )
 def test_invalid_requests_are_refused_before_the_cloud_is_asked(arguments: tuple[str, ...], problem: str, tmp_path: Path) -> None:
@@ -248,7 +248,7 @@ def test_regions_are_required_if_no_stack_is_on_the_cloud(tmp_path: Path, monkey
     printed = refresh("--cloud", "aws", "--file", tmp_path / "x.yaml", code=2)
 
     assert "no stack of this project is on aws." in printed
-    assert "name regions with --region" in printed
+    assert "add the regions with --region" in printed
 
 
 def test_an_unusable_price_file_is_refused_before_the_cloud_is_asked(tmp_path: Path) -> None:
@@ -256,7 +256,7 @@ def test_an_unusable_price_file_is_refused_before_the_cloud_is_asked(tmp_path: P
 
     assert "bad.yaml cannot be used" in refresh("--cloud", "aws", "--file", tmp_path / "bad.yaml", "--region", "us-east-1", code=2)
     nowhere = tmp_path / "prices" / "own.yaml"
-    assert f"there is no folder {nowhere.parent} to write own.yaml into." in refresh("--cloud", "aws", "--file", nowhere, code=2)
+    assert f"--file: the folder {nowhere.parent} does not exist." in refresh("--cloud", "aws", "--file", nowhere, code=2)
 
 
 @pytest.mark.parametrize(

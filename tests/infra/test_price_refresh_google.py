@@ -107,11 +107,11 @@ def test_machines_are_the_sums_of_their_parts_and_missing_prices_are_reported(ca
     assert book.prices["a3-highgpu-8g", "us-central1", CapacityType.FLEX_START].usd_per_hour == shipped.usd_per_hour
     by_hand = 208 * Decimal("0.029327") + 1872 * Decimal("0.002553") + 8 * Decimal("9.79597") + 6000 * Decimal("0.08") / 730
     assert book.prices["a3-highgpu-8g", "us-central1", ON_DEMAND].usd_per_hour == by_hand.quantize(Decimal("0.000001"))
-    assert "not found, and left as it was: spot price of a3-highgpu-8g in us-central1" in shown
+    assert "not found, so unchanged: spot price of a3-highgpu-8g in us-central1" in shown
     assert "spot price of a3-highgpu-1g in us-central1" in shown
     assert "on-demand price of a3-highgpu-1g" not in shown, "it is not sold on demand, so that nothing is missing"
     assert ("a3-highgpu-1g", "us-central1", ON_DEMAND) not in book.prices
-    assert "not found, and left as it was: flex-start price of a3-highgpu-8g in europe-west4" in shown
+    assert "not found, so unchanged: flex-start price of a3-highgpu-8g in europe-west4" in shown
     disks = {(item.value, region): row.usd for (item, region), row in book.services.items() if row.source.startswith("gcp.yaml")}
     assert disks == {
         ("pd-balanced", "us-central1"): Decimal("0.1"),
@@ -127,7 +127,7 @@ def test_machines_are_the_sums_of_their_parts_and_missing_prices_are_reported(ca
 def test_a_refusal_of_google_is_shown_by_its_kind(catalog: list[Any], page: Any, kind: str, tmp_path: Path) -> None:
     catalog[:] = [page]
 
-    assert f"Google did not answer with prices: {kind}" in refresh(
+    assert f"Google returned no prices: {kind}" in refresh(
         "--cloud", "gcp", "--file", tmp_path / "gcp.yaml", "--region", "us-central1", code=1
     )
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 import yaml
-from made_projects import project
+from user_projects import project
 
 from flexspot.capacity.values.errors import ExitCode, ExplainedError
 from flexspot.infra.project import STAND_IN, project_here, without_secrets
@@ -50,8 +50,8 @@ def test_a_folder_outside_of_any_project_is_refused_with_the_next_step(tmp_path:
         pytest.param("name: [", "it cannot be read", id="no YAML"),
         pytest.param("- a\n", "it has no project settings", id="a list"),
         pytest.param("runtime: python\n", "it has no name", id="no name"),
-        pytest.param("name: 7\n", "its name is 7 and must be a text", id="a number as name"),
-        pytest.param("name: a\nstackConfigDir: [b]\n", "its stackConfigDir is ['b'] and must be a text", id="a list as folder"),
+        pytest.param("name: 7\n", "its name must be a text, not 7", id="a number as name"),
+        pytest.param("name: a\nstackConfigDir: [b]\n", "its stackConfigDir must be a text, not ['b']", id="a list as folder"),
         pytest.param("name: \xff\n", "it cannot be read", id="another encoding"),
     ],
 )
@@ -79,7 +79,7 @@ def test_the_folder_of_stacks_is_shown_relative_to_the_project(tmp_path: Path) -
     with pytest.raises(ExplainedError) as refused:
         project_here(project(tmp_path)).stack_file("dev")
 
-    assert refused.value.remedy.endswith("in the project's folder.")
+    assert refused.value.remedy.startswith("name a stack in the project's folder; ")
 
 
 CIPHER = "v1:3Ac1Cx3n5xRk7l0J:bDE9t0b5cUYcXw8mOQ0l4yCUnzM="

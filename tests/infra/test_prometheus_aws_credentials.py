@@ -80,21 +80,21 @@ def test_missing_credentials_are_reported_before_any_request(world: World, monke
     without_keys(monkeypatch)
     printed = world.run(f"https://{HOST}{WORKSPACE}", code=2)
 
-    assert printed.splitlines()[0] == "there are no AWS credentials here."
+    assert printed.splitlines()[0] == "AWS credentials were not found."
     assert "aws sso login" in printed
     assert "IRSA or EKS Pod Identity" in printed
 
 
 def test_only_the_kind_of_a_credential_error_is_shown(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_PROFILE", "gone")
-    assert "are not available: ProfileNotFound." in world.run(f"https://{HOST}{WORKSPACE}", code=2)
+    assert "cannot be obtained: ProfileNotFound." in world.run(f"https://{HOST}{WORKSPACE}", code=2)
     monkeypatch.delenv("AWS_PROFILE")
 
     denied = b"<ErrorResponse><Error><Code>AccessDenied</Code><Message>a.web.identity may not</Message></Error></ErrorResponse>"
     with serving(lambda _: Reply(403, denied, "text/xml")) as sts:
         in_a_pod(world, monkeypatch, sts)
         printed = world.run(f"https://{HOST}{WORKSPACE}", code=1)
-    assert printed.splitlines()[0] == "the AWS credentials are not available: AccessDenied."
+    assert printed.splitlines()[0] == "the AWS credentials cannot be obtained: AccessDenied."
     assert "a.web.identity" not in printed
 
 
@@ -108,7 +108,7 @@ def test_an_expired_single_sign_on_session_has_the_command_to_start_one(world: W
     monkeypatch.setenv("HOME", str(world.folder))
     printed = world.run(f"https://{HOST}{WORKSPACE}", code=1)
 
-    assert "the AWS credentials are not available" in printed
+    assert "the AWS credentials cannot be obtained" in printed
     assert "aws sso login" in printed
 
 

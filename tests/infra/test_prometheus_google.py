@@ -176,10 +176,10 @@ def test_an_expiring_token_is_renewed_while_a_report_is_read(world: World, monke
             refused_by_google(
                 403, "PERMISSION_DENIED", "Request had insufficient authentication scopes.", "ACCESS_TOKEN_SCOPE_INSUFFICIENT"
             ),
-            "does not carry the scope monitoring.read",
+            "lacks the scope monitoring.read",
             "application-default login",
         ),
-        (refused_by_google(401, "UNAUTHENTICATED", "invalid"), "does not accept the token (HTTP 401)", "goes on where it was"),
+        (refused_by_google(401, "UNAUTHENTICATED", "invalid"), "does not accept the token (HTTP 401)", "continues where it stopped"),
     ],
 )
 def test_refusals_of_google_have_a_remedy(account: World, refusal: Reply, problem: str, remedy: str) -> None:
@@ -206,7 +206,7 @@ def test_a_redirect_carries_no_token_anywhere(account: World) -> None:
     with serving(elsewhere) as other:
         printed = account.asked(lambda _: Reply(302, headers={"Location": other}), code=1)
 
-    assert "redirects to another one (HTTP 302)" in printed
+    assert "redirects to another URL (HTTP 302)" in printed
     assert arrived == []
 
 
@@ -225,7 +225,7 @@ def test_stored_answers_do_not_contain_the_token(account: World) -> None:
 def test_missing_credentials_are_reported_before_any_request(world: World) -> None:
     printed = world.run(f"https://{HOST}{PROJECT}", code=2)
 
-    assert printed.splitlines()[0] == "there are no Google Cloud credentials here that can be used."
+    assert printed.splitlines()[0] == "usable Google Cloud credentials were not found."
     assert "gcloud auth application-default login" in printed
 
 
@@ -235,7 +235,7 @@ def test_only_the_kind_of_a_refused_token_exchange_is_shown(world: World, monkey
         federated(world, monkeypatch, address)
         printed = world.run(f"https://{HOST}{PROJECT}", code=1)
 
-    assert printed.splitlines()[0] == "Google Cloud gives no token: OAuthError."
+    assert printed.splitlines()[0] == "Google Cloud returned no token: OAuthError."
     assert "a.workload.identity" not in printed
 
 
@@ -248,12 +248,12 @@ def test_a_missing_credentials_library_is_named(world: World, monkeypatch: pytes
 @pytest.mark.parametrize(
     "url,options,problem",
     [
-        (f"http://{HOST}{PROJECT}", {}, "is http://"),
-        ("http://proxy.test", {"auth": CloudAuth.GCP}, "is http://"),
-        (f"https://{HOST}", {}, f"is not where {HOST} has Prometheus' API"),
-        (f"https://{HOST}{PROJECT}", {"auth": CloudAuth.AWS}, "belongs to gcp"),
+        (f"http://{HOST}{PROJECT}", {}, "http:// would show the credentials"),
+        ("http://proxy.test", {"auth": CloudAuth.GCP}, "http:// would show the credentials"),
+        (f"https://{HOST}", {}, f"the path is not that of the Prometheus API of {HOST}"),
+        (f"https://{HOST}{PROJECT}", {"auth": CloudAuth.AWS}, "is a service of gcp, not of aws"),
         (f"https://{HOST}{PROJECT}", {"aws_region": "us-east-1"}, "requests are not signed for AWS"),
-        (f"https://{HOST}{PROJECT}", {"auth": CloudAuth.GCP, "headers": ["Authorization: Bearer x"]}, "--prometheus-auth gcp signs"),
+        (f"https://{HOST}{PROJECT}", {"auth": CloudAuth.GCP, "headers": ["Authorization: Bearer x"]}, "--prometheus-auth: gcp signs"),
     ],
 )
 @pytest.mark.usefixtures("world")

@@ -126,7 +126,7 @@ def test_an_unusable_bill_is_refused_with_its_name_and_row(tmp_path: Path) -> No
     bill.write_text(table([cur_row(), cur_row(currency_code="EUR")]))
 
     printed = run("--report", report, "--bill", bill, code=2)
-    assert f"the bill {bill} cannot be used" in printed
+    assert f"--bill: {bill} cannot be used" in printed
     assert "row 2: line_item_currency_code is EUR, and reports are in USD. Export the bill in USD" in printed
     (tmp_path / "fine.csv").write_text(table([cur_row()]))
     assert "the same bill" in run("--report", report, *("--bill", tmp_path / "fine.csv") * 2, code=2)

@@ -186,7 +186,7 @@ RULES = "admission.rules_file (is '../rules.yaml'): "
 @pytest.mark.parametrize(
     "content,problem",
     [
-        (None, f"{RULES}is not there; a path from the stack file's own folder"),
+        (None, f"{RULES}does not exist; name a file by its path from the stack file's folder"),
         (
             "flexspot: {imag-not-pinned: mandatory}",
             f"{RULES}flexspot.imag-not-pinned: there is no 'imag-not-pinned'; did you mean image-not-pinned?",
@@ -308,7 +308,7 @@ def test_requirements_of_a_project_are_available_as_json() -> None:
 
 
 def test_a_lab_has_no_requirements_of_a_cloud() -> None:
-    with pytest.raises(ExplainedError, match="stack local is in no cloud"):
+    with pytest.raises(ExplainedError, match="stack local is not in a cloud"):
         flexspot("settings", "needs", "-s", "local")
 
 

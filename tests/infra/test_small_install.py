@@ -71,7 +71,7 @@ def test_a_command_that_needs_an_extra_shows_how_to_install_it(base: Installed, 
     for command in ("preview -s local --offline", "up -s prod-eks", "destroy -s prod-gke", "lab start", "stacks", "review"):
         ended = base.flexspot(*command.split(), folder=project)
         assert ended.returncode == 2, command
-        assert "run `pip install 'flexspot[platform]'` (`flexspot[gke]` and `flexspot[eks]` bring it, too)" in ended.stderr, command
+        assert "run `pip install 'flexspot[platform]'` (`flexspot[gke]` and `flexspot[eks]` also include it)" in ended.stderr, command
         assert "Traceback" not in ended.stderr
 
 

@@ -26,7 +26,7 @@ def test_an_unknown_stack_is_bad_usage_and_existing_ones_are_listed(command: str
     refused = checkout.flexspot(command, "-s", "locall", *ASKING.get(command, []))
 
     assert refused.returncode == 2
-    assert "there is no stack locall." in refused.stderr
+    assert "--stack: there is no stack locall." in refused.stderr
     assert "did you mean local? allowed: dev-eks, dev-gke, local, prod-eks, prod-gke" in refused.stderr
 
 
@@ -55,7 +55,7 @@ def test_without_a_terminal_and_without_yes_nothing_starts(command: str, stack: 
     refused = checkout.flexspot(command, "-s", stack)
 
     assert refused.returncode == 2
-    assert f"`flexspot {command}` asks before it changes anything, and there is no terminal to answer at." in refused.stderr
+    assert f"`flexspot {command}` asks for confirmation, but there is no terminal to answer at." in refused.stderr
     assert f"flexspot {command} --yes" in refused.stderr
     assert not (checkout.folder / ".lab").exists()
 
@@ -127,6 +127,6 @@ def test_a_second_up_at_the_same_time_names_the_first_and_changes_nothing(checko
 
     assert refused.returncode == 1
     assert "stack local is being changed by another run (process " in refused.stderr
-    assert "wait for it to end" in refused.stderr
+    assert "wait until it has ended" in refused.stderr
     assert first.returncode == 0, "the first run was not disturbed"
     assert checkout.flexspot("preview", "-s", "local").stdout.endswith("no change.\n")

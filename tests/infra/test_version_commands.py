@@ -97,7 +97,7 @@ def test_an_upgrade_shows_changes_and_unchanged_parts(folder: Path) -> None:
         "eks-node-monitoring-agent": ["EKS's default", "as it is"],
         "metrics-server": ["EKS's default", "as it is"],
     }
-    assert "can be raised to 1.35" in result.output
+    assert "can be upgraded to 1.35" in result.output
 
 
 def test_obstacles_to_an_upgrade_are_reported_with_remedies(folder: Path) -> None:
@@ -122,5 +122,5 @@ def test_a_version_that_is_not_the_next_is_refused(folder: Path, to: str) -> Non
 def test_an_existing_cluster_is_not_upgraded_by_the_stack(folder: Path) -> None:
     written(folder, "deletion_protection: false", "existing: theirs")
 
-    with pytest.raises(ExplainedError, match="an existing cluster, which is not upgraded here"):
+    with pytest.raises(ExplainedError, match="an existing cluster, which Flexspot does not upgrade"):
         CliRunner().invoke(app, ["versions", "upgrade", "-s", "dev-eks", "--to", "1.36"], catch_exceptions=False)

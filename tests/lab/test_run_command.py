@@ -132,7 +132,7 @@ def test_a_script_becomes_a_queued_job_that_is_followed_to_its_end(
     # The same again: the ended job is deleted, and the new one resumes under its name.
     code, shown = flexspot("run", *member, *SMALL, "--no-follow", str(script))
     assert code == 0
-    assert "train of an earlier run is gone; its checkpoints are there." in shown
+    assert "train of an earlier run was deleted; its checkpoints are kept." in shown
     [again] = cluster.list(JOB, platform.own("alpha"))
     assert again["metadata"]["uid"] != job["metadata"]["uid"]
     # The garbage collector may have been faster.
@@ -158,16 +158,16 @@ def test_a_waiting_job_shows_its_reason_and_is_stopped_with_its_objects(
     [container] = job["spec"]["template"]["spec"]["containers"]
     assert container["command"][:5] == ["python", "-m", "flexspot_runtime.launch", "--ranks=$(NPROC_PER_NODE)", "--"], "a rank on each GPU"
 
-    with pytest.raises(ExplainedError, match="large of that name has not finished") as refused:
+    with pytest.raises(ExplainedError, match="large: a job of this name has not finished") as refused:
         flexspot("run", *member, *SMALL, "--name", "large", str(script))
-    assert "`flexspot jobs stop large` ends it" in refused.value.remedy
+    assert "end it with `flexspot jobs stop large`" in refused.value.remedy
     code, shown = flexspot("jobs", "stop", "large", *member)
     assert (code, shown.strip()) == (0, "large is stopped.")
     assert "large" not in listed(member)
     cluster.wait_for(
         MAP, lambda maps: "large-script" not in {each["metadata"]["name"] for each in maps}, "its script's end", namespace=namespace
     )
-    with pytest.raises(ExplainedError, match="there is no job large in namespace"):
+    with pytest.raises(ExplainedError, match="job large does not exist in namespace"):
         flexspot("jobs", "logs", "large", *member)
 
     # It returns only when the pods are gone, too: until then a job with the same name would write into their checkpoints.
@@ -185,8 +185,8 @@ def test_a_job_that_cannot_run_or_is_forbidden_gets_an_error_and_leaves_nothing(
 
     looking = ("--kubeconfig", kubeconfig(lab, script.parent, VIEWERS, platform.own("alpha")))
     assert listed(looking) == {}
-    with pytest.raises(ExplainedError, match="the platform's ConfigMap cannot be read: you may not") as denied:
+    with pytest.raises(ExplainedError, match="the platform's ConfigMap cannot be read: you lack the permission") as denied:
         flexspot("run", *looking, *SMALL, str(script))
-    assert "whether you are in a group of the team's `submitters`" in denied.value.remedy
+    assert "to add you to a group of the team's `submitters`" in denied.value.remedy
     assert platform.cluster.list(JOB, platform.own("alpha")) == []
     assert platform.cluster.list(POD, platform.own("alpha")) == []

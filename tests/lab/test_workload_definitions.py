@@ -97,7 +97,7 @@ def test_a_job_set_is_accepted(stack: str, gpus: int, pods: int, server: Cluster
 
     [job] = stored["spec"]["replicatedJobs"]
     assert job["template"]["spec"]["completions"] == pods
-    assert stored["spec"]["suspend"] is True, "Kueue lets it begin"
+    assert stored["spec"]["suspend"] is True, "created suspended; Kueue resumes it"
 
 
 @pytest.mark.parametrize("stack", QUEUES)

@@ -35,7 +35,7 @@ def fitted(name: str, limit: int) -> str:
     does not end with a hyphen. Raises ValueError for a limit that leaves no room for a letter before the hash.
     """
     if limit < _HASH_LENGTH + 2:
-        raise ValueError(f"{name!r} cannot be fitted into {limit} characters: {_HASH_LENGTH + 2} are the least")
+        raise ValueError(f"limit (is {limit}): must be at least {_HASH_LENGTH + 2} characters to shorten {name!r}")
     if len(name) <= limit:
         return name
     digits = hashlib.sha256(name.encode()).hexdigest()[:_HASH_LENGTH]
@@ -70,7 +70,7 @@ class EksPlace:
 def check_form(where: str, value: str, pattern: str) -> None:
     """Raise ValueError, beginning with `where`, for a value that does not match `pattern`, one of flexspot.capacity.values.names."""
     if not re.fullmatch(pattern, value):
-        raise ValueError(f"{where} is {value!r}; it must be {FORMS[pattern]}")
+        raise ValueError(f"{where} (is {value!r}): must be {FORMS[pattern]}")
 
 
 def check_cluster_name(where: str, cluster: str) -> None:
@@ -81,22 +81,20 @@ def check_cluster_name(where: str, cluster: str) -> None:
 def check_choice(where: str, value: str, allowed: list[str]) -> None:
     """Raise ValueError, beginning with `where`, if a value is not one of those allowed."""
     if value not in allowed:
-        raise ValueError(f"{where} is {value!r}; allowed: {', '.join(allowed)}; choose one of them")
+        raise ValueError(f"{where} (is {value!r}): must be one of {', '.join(allowed)}")
 
 
 def check_place(where: str, account: str, partition: str, region: str) -> None:
     """Raise ValueError for an account, partition or region that cannot exist, and for a region of another partition."""
     if not _ACCOUNT.fullmatch(account):
         raise ValueError(
-            f"{where} account is {account!r}; it must be an account's id, 12 digits, in quotes; `aws sts get-caller-identity` shows it"
+            f"{where} account (is {account!r}): must be an account ID, 12 digits in quotes; run `aws sts get-caller-identity` to see it"
         )
     check_choice(f"{where} partition", partition, list(PARTITIONS))
     check_form(f"{where} region", region, AWS_REGION)
     home = partition_of(region)
     if home != partition:
-        raise ValueError(
-            f"{where} partition is {partition!r} with region {region}; it must be the region's own, {home}; change one of the two"
-        )
+        raise ValueError(f"{where} partition (is {partition!r}): region {region} is in partition {home}; change one of the two")
 
 
 def cluster_arn(partition: str, region: str, account: str, cluster: str) -> str:
@@ -157,16 +155,16 @@ def check_aws_tags(owner: str, tags: dict[str, str]) -> None:
     The limits are common to all services: https://docs.aws.amazon.com/tag-editor/latest/userguide/best-practices-and-strats.html
     """
     if len(tags) > _TAGS:
-        raise ValueError(f"{owner}: tags has {len(tags)} keys; a resource has at most {_TAGS}: leave some out")
+        raise ValueError(f"{owner}: tags: {len(tags)} exceed AWS's limit of {_TAGS} per resource; remove some")
     for key, value in tags.items():
         if not _TAG_KEY.fullmatch(key) or len(key) > AWS_TAG_KEY_CHARACTERS or key.lower().startswith("aws:"):
             raise ValueError(
-                f"{owner}: tags has the key {key!r}; a key has 1 to 128 letters, digits, spaces and _.:/=+-@, and not aws: at its "
-                "beginning: respell it"
+                f"{owner}: tags: the key {key!r} must have 1 to 128 letters, digits, spaces and _.:/=+-@, and must not begin with "
+                "aws:; rename it"
             )
         if not _TAG_VALUE.fullmatch(value) or len(value) > AWS_TAG_VALUE_CHARACTERS:
             raise ValueError(
-                f"{owner}: tags has {key}={value!r}; a value has at most 256 letters, digits, spaces and _.:/=+-@: shorten or respell it"
+                f"{owner}: tags.{key} (is {value!r}): must have at most 256 letters, digits, spaces and _.:/=+-@; shorten or rewrite it"
             )
 
 
@@ -177,7 +175,7 @@ def check_kms_key(owner: str, key: pulumi.Input[str] | None) -> None:
     https://docs.aws.amazon.com/kms/latest/developerguide/cmks-in-iam-policies.html
     """
     if isinstance(key, str) and not _KEY.fullmatch(key):
-        raise ValueError(f"{owner}: kms_key is {key!r}; it must be {FORMS[AWS_KEY]}: `aws kms describe-key --key-id ALIAS` shows it")
+        raise ValueError(f"{owner}: kms_key (is {key!r}): must be {FORMS[AWS_KEY]}; run `aws kms describe-key --key-id ALIAS` to see it")
 
 
 NETWORK_NAME_LENGTH = 63
@@ -193,8 +191,8 @@ def check_name(where: str, name: str, longest: int, shortest: int = 1) -> None:
     """Raise ValueError, beginning with `where`, for a name that Google Cloud would reject."""
     if not _NAME.fullmatch(name) or not shortest <= len(name) <= longest:
         raise ValueError(
-            f"{where} is {name!r}; it must be {shortest} to {longest} lower-case letters, digits and hyphens, a letter first, no hyphen "
-            "last; rename it"
+            f"{where} (is {name!r}): must be {shortest} to {longest} lower-case letters, digits and hyphens, beginning with a letter and "
+            "not ending with a hyphen; rename it"
         )
 
 
@@ -202,8 +200,8 @@ def check_project(where: str, project: str) -> None:
     """Raise ValueError, beginning with `where`, if `project` cannot be the id of a project."""
     if not re.fullmatch(GCP_PROJECT, project):
         raise ValueError(
-            f"{where} is {project!r}; it must be a project's id, 6 to 30 lower-case letters, digits and hyphens, not its number or its "
-            "display name; `gcloud projects list` shows it"
+            f"{where} (is {project!r}): must be a project ID of 6 to 30 lower-case letters, digits and hyphens, not a number or a display "
+            "name; run `gcloud projects list` to see it"
         )
 
 
@@ -218,15 +216,15 @@ def check_gcp_labels(owner: str, labels: dict[str, str]) -> None:
     The APIs state the pattern (such as gcp.parallelstore.Instance in pulumi_gcp) and the number, 64 per resource.
     """
     if len(labels) > _LABELS:
-        raise ValueError(f"{owner}: labels has {len(labels)} keys; a resource has at most {_LABELS}: leave some out")
+        raise ValueError(f"{owner}: labels: {len(labels)} exceed Google Cloud's limit of {_LABELS} per resource; remove some")
     for key, value in labels.items():
         if not _LABEL_KEY.fullmatch(key):
             raise ValueError(
-                f"{owner}: labels has the key {key!r}; a key is a lower-case letter and up to 62 of a-z, 0-9, - and _: "
+                f"{owner}: labels: the key {key!r} must be a lower-case letter and up to 62 of a-z, 0-9, - and _; "
                 f"write {_key_suggestion(key)!r}"
             )
         if not _LABEL_VALUE.fullmatch(value):
-            raise ValueError(f"{owner}: labels has {key}={value!r}; a value has at most 63 of a-z, 0-9, - and _: shorten or respell it")
+            raise ValueError(f"{owner}: labels.{key} (is {value!r}): must have at most 63 of a-z, 0-9, - and _; shorten or rewrite it")
 
 
 def _key_suggestion(key: str) -> str:

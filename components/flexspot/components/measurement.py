@@ -26,9 +26,10 @@ from flexspot.capacity.catalog.versions import shipped_versions
 from flexspot.capacity.chargeback.queries import allow_list, kube_state_resources, kube_state_series
 from flexspot.capacity.settings.controllers import KubeStateMetricsSize
 from flexspot.capacity.telemetry import ALLOCATED, GROUP, IDLE, MEASURED, USED, rule_groups, rules_spec, rules_yaml
+from flexspot.capacity.values.errors import SettingsProblem
 from flexspot.capacity.values.quantities import milli_quantity
 from flexspot.components.in_cluster import single_pod, unprivileged
-from flexspot.components.shared_args import PlacementArgs, publish
+from flexspot.components.shared_args import PlacementArgs, publish, refuse
 
 
 class KubeStateMetricsArgs(PlacementArgs):
@@ -218,7 +219,7 @@ def _checked(name: str, args: KubeStateMetricsArgs) -> PrometheusKind:
     where = f"KubeStateMetrics {name}"
     prometheus = checked_kind(where, args["prometheus"])
     if args.get("monitor_labels") and prometheus is not PrometheusKind.OPERATOR:
-        raise ValueError(f"{where}: monitor_labels are given; with prometheus {prometheus} nothing selects by them; leave them out")
+        refuse(where, SettingsProblem("monitor_labels", "", f"has no effect with prometheus {prometheus}", "leave it out"))
     return prometheus
 
 
@@ -234,8 +235,7 @@ def checked_kind(where: str, written: str) -> PrometheusKind:
     try:
         return PrometheusKind(written)
     except ValueError as error:
-        allowed = ", ".join(PrometheusKind)
-        raise ValueError(f"{where}: prometheus is {written}; it is {allowed}; use one of these") from error
+        raise ValueError(f"{where}: prometheus (is {written}): must be one of {', '.join(PrometheusKind)}") from error
 
 
 FILE = f"{GROUP}.rules.yaml"

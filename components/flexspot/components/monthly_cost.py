@@ -78,5 +78,5 @@ def _check(name: str, spending: SpendingArgs) -> None:
             amount = Decimal("NaN")
         if not amount.is_finite() or amount < 0:
             raise ValueError(
-                f"MonthlyCost {name}: {key} of {spending['owner']} is {written!r}; it must be an amount of 0 or more, such as '1234.50'"
+                f"MonthlyCost {name}: {key} of {spending['owner']} (is {written!r}): must be an amount of 0 or more, such as '1234.50'"
             )

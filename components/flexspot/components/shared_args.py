@@ -29,7 +29,7 @@ def arguments(kind: type[ArgsT], *sources: object, **own: object) -> ArgsT:
     """
     hints = {name: get_args(hint)[0] if get_origin(hint) is NotRequired else hint for name, hint in kind.__annotations__.items()}
     if unknown := own.keys() - hints.keys():
-        raise TypeError(f"{kind.__name__} has no {', '.join(sorted(unknown))}; it has {', '.join(sorted(hints))}")
+        raise TypeError(f"{kind.__name__} has no argument {', '.join(sorted(unknown))}; its arguments are {', '.join(sorted(hints))}")
     found: dict[str, Any] = {}
     for name, hint in hints.items():
         source = next((each for each in (own, *sources) if _has(each, name)), None)
@@ -37,7 +37,7 @@ def arguments(kind: type[ArgsT], *sources: object, **own: object) -> ArgsT:
         if value is not None or (source is not None and NoneType in get_args(hint)):
             found[name] = value
     if missing := getattr(kind, "__required_keys__") - found.keys():  # noqa: B009 -- a type checker knows it of no type variable
-        raise TypeError(f"{kind.__name__} needs {', '.join(sorted(missing))}; no source has it")
+        raise TypeError(f"{kind.__name__} requires {', '.join(sorted(missing))}, which no source has")
     return cast("ArgsT", found)
 
 
@@ -133,7 +133,7 @@ def ipv4_range(where: str, written: str) -> IPv4Network:
     try:
         return IPv4Network(written)
     except ValueError as error:
-        raise ValueError(f"{where} is {written!r}; it must be an IPv4 range without host bits, such as 10.0.0.0/20 ({error})") from error
+        raise ValueError(f"{where} (is {written!r}): must be an IPv4 range without host bits, such as 10.0.0.0/20 ({error})") from error
 
 
 class NodeTaint(TypedDict):

@@ -75,12 +75,13 @@ class KubeAccess:
     def unanswered(self, error: Exception) -> ExplainedError:
         """Return an error that says that there is no usable answer, and why."""
         if isinstance(error, ApiException) and error.status in {_UNAUTHORIZED, _FORBIDDEN}:
-            why = f"it does not accept the credentials ({error.status} {error.reason})"
+            why = f"does not accept the credentials ({error.status} {error.reason})"
             remedy = "log in to the cluster again, or name another --context."
         else:
-            why = "what answers is not an API server" if isinstance(error, json.JSONDecodeError) else " ".join(str(error).split())[:300]
-            remedy = "check that you can reach the cluster from here: `kubectl get --raw /version` shows it."
-        return ExplainedError(f"the cluster {self.server} does not answer: {why}.", remedy, exit_code=ExitCode.BAD_USAGE)
+            text = "it is not an API server" if isinstance(error, json.JSONDecodeError) else " ".join(str(error).split())[:300]
+            why = f"does not answer: {text}"
+            remedy = "check with `kubectl get --raw /version` that you can reach the cluster from here."
+        return ExplainedError(f"the cluster {self.server} {why}.", remedy, exit_code=ExitCode.BAD_USAGE)
 
 
 def access(kubeconfig: Path | None, context: str | None, *, also_in_pod: bool = False) -> KubeAccess:
@@ -122,7 +123,7 @@ def _unusable(kubeconfig: Path | None, error: Exception) -> ExplainedError:
     missing = kubeconfig is not None and not kubeconfig.is_file()
     why = "there is no such file" if missing else " ".join(str(error).split())[:300].rstrip(".") or type(error).__name__
     remedy = (
-        "name a kubeconfig with --kubeconfig and a context of it with --context, or have your cloud's command write one "
+        "name a kubeconfig with --kubeconfig and one of its contexts with --context, or write one with your cloud's command "
         "(gcloud container clusters get-credentials, aws eks update-kubeconfig)."
     )
     return ExplainedError(f"{shown} cannot be used: {why}.", remedy, exit_code=ExitCode.BAD_USAGE)

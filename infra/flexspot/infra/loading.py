@@ -49,13 +49,13 @@ def require(library: str) -> None:
 
 def install(extra: str) -> str:
     """Return how to install an extra, as the remedy of an error."""
-    larger = " (`flexspot[gke]` and `flexspot[eks]` bring it, too)" if extra == "platform" else ""
+    larger = " (`flexspot[gke]` and `flexspot[eks]` also include it)" if extra == "platform" else ""
     return f"run `pip install 'flexspot[{extra}]'`{larger}, or `uv sync --inexact --extra {extra}` in a checkout."
 
 
 def _missing(module: str, extra: str) -> ExplainedError:
     return ExplainedError(
-        f"this needs the library {module}, which is not installed.",
+        f"library {module} is required, but not installed.",
         install(extra),
         exit_code=ExitCode.BAD_USAGE,
     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable
 from datetime import UTC, datetime
-from decimal import Decimal
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast
 
 from flexspot.capacity.catalog.capacity_type import CapacityType
@@ -155,7 +154,7 @@ class AwsPriceList:
             raise self._refused(error) from None
 
     def _refused(self, error: Exception) -> ExplainedError:
-        needed = "log in as for the aws command; pricing:GetProducts and ec2:DescribeSpotPriceHistory are needed."
+        needed = "log in as for the aws command, with the permissions pricing:GetProducts and ec2:DescribeSpotPriceHistory."
         return refused("AWS", "prices", error, needed)
 
 
@@ -228,7 +227,7 @@ def refused(whom: str, what: str, error: Exception, remedy: str) -> ExplainedErr
     # AWS' errors have the reply as a mapping, those of requests as an object.
     status = getattr(response, "status_code", None)
     code = f"HTTP {status}" if status else _aws_code(response)
-    return ExplainedError(f"{whom} did not answer with {what}: {code or type(error).__name__}.", remedy)
+    return ExplainedError(f"{whom} returned no {what}: {code or type(error).__name__}.", remedy)
 
 
 def _aws_code(response: Any) -> str:

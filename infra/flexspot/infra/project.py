@@ -55,7 +55,9 @@ class Project:
         # Only existing names are accepted, so that a name cannot be a path.
         if stack not in self.stack_names():
             known = nearest(stack, self.stack_names())
-            raise ExplainedError(f"there is no stack {stack}.", f"{known}, in {self._stacks_in_words}.", exit_code=ExitCode.BAD_USAGE)
+            raise ExplainedError(
+                f"--stack: there is no stack {stack}.", f"name a stack in {self._stacks_in_words}; {known}.", exit_code=ExitCode.BAD_USAGE
+            )
         return self.stacks / f"Pulumi.{stack}.yaml"
 
     @property
@@ -105,14 +107,14 @@ def _read(folder: Path) -> Project:
     content = cast("dict[str, Any]", read)
     for key in ("name", STACK_CONFIG_DIR):
         if not isinstance(content.get(key, ""), str):
-            raise _broken(path, f"its {key} is {content[key]!r} and must be a text")
+            raise _broken(path, f"its {key} must be a text, not {content[key]!r}")
     if not content.get("name"):
         raise _broken(path, "it has no name")
     return Project(folder, content["name"], content)
 
 
 def _broken(path: Path, what: str, *evidence: str) -> ExplainedError:
-    remedy = "fix it; it needs at least `name: my-platform` and `runtime: python`."
+    remedy = "fix the file; it needs at least `name: my-platform` and `runtime: python`."
     return ExplainedError(f"{path} cannot be used: {what}.", remedy, exit_code=ExitCode.BAD_USAGE, evidence=evidence)
 
 

@@ -107,10 +107,10 @@ def offline_engine(tools: Callable[[], Tools]) -> Generator[Engine]:
 
 
 def _home_without_logs(folder: Path) -> str:
-    """Return a PULUMI_HOME in which the engine cannot write its own log: a file is where it would create the folder of the logs.
+    """Return a PULUMI_HOME whose `logs` is a file, so that the engine cannot create its folder of logs.
 
-    The engine logs each property of each resource, encrypted, and has no option for it: a quarter of its CPU (3.259.0, 2026-11-28).
-    For an engine of ours alone: a person's own keeps credentials and plugins in PULUMI_HOME.
+    The engine logs each property of each resource, encrypted. This takes a quarter of its CPU, and no option turns it off (3.259.0,
+    2026-11-28). Use this only for the lab's own engine: the PULUMI_HOME of a user holds credentials and plugins.
     """
     home = folder / "pulumi-home"
     home.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -119,7 +119,7 @@ def _home_without_logs(folder: Path) -> str:
 
 
 def _missing(found: CommandLine | None) -> str:
-    """Return the missing part of the command line: all of it, or a version that fits the SDK."""
+    """Describe what is missing: the Pulumi command line, or a version of it that matches the SDK."""
     if found is None:
         return "the pulumi command line"
     return f"a pulumi command line of version {sdk_version()} ({found.path} is {found.version})"

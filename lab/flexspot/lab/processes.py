@@ -126,7 +126,7 @@ class Running:
             return False
 
     def listens_on(self, ports: Iterable[int]) -> bool:
-        """Return whether this program, and no other, listens on all of `ports`."""
+        """Return whether this process itself listens on all of `ports`."""
         try:
             found = self.process.net_connections(kind="tcp")
         except psutil.NoSuchProcess:

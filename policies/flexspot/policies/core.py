@@ -152,7 +152,7 @@ def judge_scopes(  # noqa: PLR0913 -- the inputs of a run
     closed: bool = False,
     excerpts: Container[int] = (),
     unjudged: Container[int] = (),
-    told: Container[Verdict] = frozenset(Verdict),
+    reported: Container[Verdict] = frozenset(Verdict),
     read: Callable[[ObjectSource], Sequence[View]] = views_of,
 ) -> list[list[tuple[Finding, tuple[int, ...]]]]:
     """Return findings as `judge_all` does, but compare objects only within a scope. Each finding has the numbers of its scopes.
@@ -162,12 +162,12 @@ def judge_scopes(  # noqa: PLR0913 -- the inputs of a run
 
     `excerpts`: numbers of scopes that are pages. They never prove that an object does not exist.
     `unjudged`: indexes of objects that other objects are compared with, and that get no findings.
-    `told`: verdicts whose findings are complete. Findings of other verdicts contain the rule and the verdict only.
+    `reported`: verdicts whose findings are complete. Findings of other verdicts contain the rule and the verdict only.
     """
     listed = list(rules)
-    alone = RuleIndex(listed, settings, among=False, reported=told)
+    alone = RuleIndex(listed, settings, among=False, reported=reported)
     readings = [read_source(source, read) for source in sources]
-    among = RuleIndex(listed, settings, among=True, reported=told)
+    among = RuleIndex(listed, settings, among=True, reported=reported)
     across: list[list[tuple[int, list[Finding]]]] = [[] for _ in readings]
     for number, members in enumerate(scopes):
         within = [readings[place] for place in members]

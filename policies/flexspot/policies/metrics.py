@@ -300,7 +300,7 @@ class _Requirements:
                     self.found[origin.series, label] = None
 
 
-def labels_asked(tree: Node) -> tuple[tuple[str, str], ...]:
+def required_labels(tree: Node) -> tuple[tuple[str, str], ...]:
     """Return series and label for each label that an expression selects, groups, matches, copies or rewrites by.
 
     A label that the expression itself adds, with label_replace or from the other side of a match, is not required of the series.

@@ -56,7 +56,7 @@ class PoolIndex(Generic[PoolT]):
         return [self._pools[place] for place in sorted({place for each in shortest for place in each})]
 
     def places(self, key: str, values: Iterable[Field]) -> list[list[int]] | None:
-        """Return the places of pools whose nodes may have one of the values of a label, as lists to join. None if any pool may."""
+        """Return the indexes of the pools whose nodes may have one of these label values, as lists to concatenate. None if any pool may."""
         texts = [value.text() for value in values]
         if UNKNOWN in texts:
             return None

@@ -6,7 +6,7 @@ from typing import Any
 
 from flexspot.capacity.adopting.cluster_pools import by_kind, read_place
 from flexspot.capacity.adopting.found import Block, Found
-from flexspot.capacity.adopting.proposal import Asked, Proposal, propose
+from flexspot.capacity.adopting.proposal import ImportOptions, Proposal, propose
 from flexspot.capacity.adopting.reading import from_objects
 from flexspot.capacity.adopting.terraform_eks import finish
 
@@ -67,7 +67,7 @@ def proposed(*objects: dict[str, Any], version: str = "v1.35.2-eks-1a2b3c", cont
     read_place(kinds, version, context, found)
     from_objects(kinds, found)
     finish(found, None)
-    return propose(found, Asked(owner="me", environment="dev"))
+    return propose(found, ImportOptions(owner="me", environment="dev"))
 
 
 def teams(proposal: Proposal) -> dict[str, dict[str, Any]]:

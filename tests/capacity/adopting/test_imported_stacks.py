@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from flexspot.capacity.adopting.found import Found
-from flexspot.capacity.adopting.proposal import Asked, Proposal, adoption, propose, stack_text
+from flexspot.capacity.adopting.proposal import ImportOptions, Proposal, adoption, propose, stack_text
 from flexspot.capacity.adopting.reading import from_state
 from flexspot.capacity.adopting.terraform_state import TerraformResource, read_state
 from flexspot.capacity.plan.build import build_plan
@@ -26,7 +26,7 @@ def resources(name: str) -> list[TerraformResource]:
 def proposed(read: list[TerraformResource], **asked: str) -> tuple[Proposal, Found]:
     found = Found()
     from_state(read, found)
-    return propose(found, Asked(**asked)), found
+    return propose(found, ImportOptions(**asked)), found
 
 
 def pools(proposal: Proposal) -> dict[str, dict[str, Any]]:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flexspot.capacity.adopting.found import Found
-from flexspot.capacity.adopting.proposal import Asked, propose
+from flexspot.capacity.adopting.proposal import ImportOptions, propose
 from flexspot.capacity.adopting.reading import from_state
 from flexspot.capacity.adopting.terraform_state import read_state
 from flexspot.capacity.values.errors import ExitCode, ExplainedError
@@ -131,7 +131,7 @@ def test_arbitrary_values_give_a_proposal_or_an_explained_error(data: st.DataObj
     found = Found()
     try:
         from_state(resources, found)
-        propose(found, Asked(account=data.draw(st.sampled_from([None, "444455556666", "acme-train"]))))
+        propose(found, ImportOptions(account=data.draw(st.sampled_from([None, "444455556666", "acme-train"]))))
     except ExplainedError as refusal:
         error = refusal
     else:

@@ -56,7 +56,7 @@ def test_written_releases_are_read_again(tmp_path: Path) -> None:
         ),
         (
             "bottlerocket: [{release: 1.10.0, source: mine, kubernetes: {}}, {release: 1.9.0, source: mine, kubernetes: {}}]",
-            "bottlerocket has a release twice, or its releases are not in order",
+            "bottlerocket has a release twice, or its releases are out of order",
         ),
     ],
 )

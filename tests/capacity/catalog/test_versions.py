@@ -57,7 +57,7 @@ def test_the_charts_are_what_the_lab_is_built_from() -> None:
     [
         ("source: kube-proxy-page}", "source: hearsay}", "'hearsay' is not one of"),
         ("v1.33.10-eksbuild.13", "v1.33.10", "String should match pattern"),
-        ('"1.33":\n', '"1.40":\n', "not in order"),
+        ('"1.33":\n', '"1.40":\n', "out of order"),
     ],
 )
 def test_an_incomplete_table_is_refused(tmp_path: Path, before: str, after: str, problem: str) -> None:

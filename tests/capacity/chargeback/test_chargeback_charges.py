@@ -31,7 +31,7 @@ def test_parts_of_parts_sum_to_the_rounded_part_and_none_is_a_cent_off(amounts: 
 
 
 def month() -> Month:
-    """Two nodes of one pool in two regions. A team has half of one."""
+    """Return a month with two nodes of one pool in two regions. A team has half of one."""
     found = Month()
     found.node("one", 0, 12 * HOUR)
     found.node("two", 0, 6 * HOUR, region="us-west-2")

@@ -21,7 +21,7 @@ from flexspot.infra.cli.money import chargeback_tables as words
 
 @pytest.fixture
 def month() -> Month:
-    """A Spot node (7.6435 an hour) for 24 hours, an on-demand one (21.957642) for 10, and one without GPUs (0.1785) for 24."""
+    """Return a month: a Spot node (7.6435 an hour) for 24 hours, an on-demand one (21.957642) for 10, one without GPUs (0.1785) for 24."""
     found = Month()
     found.node("spot-1", 0, 24 * HOUR, labels={"flexspot.dev/team": "vision"})
     found.node("od-1", 4 * HOUR, 14 * HOUR, bought="on-demand", pool="a100-on-demand")
@@ -115,7 +115,7 @@ def test_a_pod_that_is_seen_for_longer_than_its_node_pays_no_more_than_the_node(
 
     report = month.report()
     assert report.by("team")["late",].usd == Decimal("7.64")
-    assert (report.homeless[Owner("late")], report.complete) == (8 * HOUR, False), "one more hour was on an unseen node"
+    assert (report.unmatched[Owner("late")], report.complete) == (8 * HOUR, False), "one more hour was on an unseen node"
 
 
 def test_a_pod_that_is_seen_for_minutes_more_than_its_node_takes_no_more_of_it_from_the_others(month: Month) -> None:
@@ -134,7 +134,7 @@ def test_gpu_hours_on_an_unseen_node_are_reported_without_a_price(month: Month) 
     month.pod("ghost", "nowhere", 0, HOUR, gpus=3, team="vision")
     report = month.report()
 
-    assert {owner.team: seconds for owner, seconds in report.homeless.items()} == {"vision": Fraction(3 * HOUR)}
+    assert {owner.team: seconds for owner, seconds in report.unmatched.items()} == {"vision": Fraction(3 * HOUR)}
     assert not report.complete
     assert report.by("team")["vision",].gpu_hours == 48
 

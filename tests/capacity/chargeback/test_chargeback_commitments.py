@@ -26,7 +26,7 @@ def reserved(month: Month, name: str, start: int, end: int, pool: str = "h100", 
 
 @pytest.fixture
 def month() -> Month:
-    """Four reserved p5 for the first 12 of 30 hours, all allocated to pods of one team."""
+    """Return a month with four reserved p5 for the first 12 of 30 hours, all allocated to pods of one team."""
     found = Month(hours=30)
     for number in range(4):
         reserved(found, f"h100-{number}", 0, 12 * HOUR)

@@ -48,7 +48,7 @@ def report_of(month: Month, granted: list[Credit], idle: IdlePolicy = IdlePolicy
 
 @pytest.fixture
 def month() -> Month:
-    """Ten hours of a Spot node (8 an hour), half of it idle, and of an on-demand node (20 an hour)."""
+    """Return ten hours of a Spot node (8 an hour), half of it idle, and of an on-demand node (20 an hour)."""
     found = Month(hours=10)
     found.node("spot-1", 0, 10 * HOUR)
     found.node("od-1", 0, 10 * HOUR, bought="on-demand", pool="a100-on-demand")

@@ -121,5 +121,5 @@ def test_unknown_amounts_are_reported_and_in_no_sum() -> None:
     there = {each.name for each in (*month.nodes, *month.pods) if each.start < month.outage and each.end > month.unseen.stop}
     assert {each.name.rpartition("/")[2].removeprefix("node ") for each in report.gaps} == there, "half an hour without samples"
     assert not report.complete
-    assert (report.homeless, report.doubled) == ({}, {}), "a pod that is seen for some minutes longer than its node is not reported"
+    assert (report.unmatched, report.doubled) == ({}, {}), "a pod that is seen for some minutes longer than its node is not reported"
     assert (report.period.end - report.period.start) // HOUR == 31 * 24 - 1

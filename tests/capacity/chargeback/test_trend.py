@@ -32,7 +32,7 @@ def saved(folder: Path, month: str, teams: dict[str, str], until: str | None = N
         "lines": [{"team": team, "total_usd": usd} for team, usd in teams.items()],
         "unknown_prices": [],
         "gaps": [],
-        "homeless": [],
+        "unmatched": [],
         "uncommitted": [],
         "doubled": [],
         "extra_usd": "0",

@@ -157,7 +157,7 @@ def test_fast_image_pull_is_a_nodeadm_switch_without_user_data() -> None:
         "kind": "NodeConfig",
         "spec": {"featureGates": {"FastImagePull": True}},
     }
-    with pytest.raises(ValueError, match="fast_image_pull does not go with user_data"):
+    with pytest.raises(ValueError, match="fast_image_pull cannot be combined with user_data"):
         EksNodes(fast_image_pull=True, user_data="#!/bin/sh\n")
 
 

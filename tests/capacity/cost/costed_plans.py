@@ -30,7 +30,7 @@ def shipped(stack: str) -> CostedPlan:
 
 
 def round_prices(**services: str) -> PriceBook:
-    """Return prices: one dollar an hour for a g6.xlarge on Spot, two on demand, four for a g6.2xlarge on Spot, one a unit of `services`."""
+    """Return prices: $1 an hour for a g6.xlarge on Spot, $2 on demand, $4 for a g6.2xlarge on Spot. `services`: $ per unit, by item."""
     rows = [("g6.xlarge", CapacityType.SPOT, "1"), ("g6.xlarge", CapacityType.ON_DEMAND, "2"), ("g6.2xlarge", CapacityType.SPOT, "4")]
     file = PriceFile.model_validate(
         {

@@ -214,7 +214,7 @@ def test_parts_sum_to_totals_whichever_way_they_are_cut(drawn: Any) -> None:
 @pytest.mark.slow
 @few
 @given(plans())
-def test_idle_is_never_dearer_than_expected_nor_that_than_the_worst_case(drawn: Any) -> None:
+def test_the_floor_is_at_most_the_expected_cost_and_that_at_most_the_worst_case(drawn: Any) -> None:
     for each in plan_cost(drawn[0], PRICES, OWN_USE).lines:
         if each.figures is not None:
             figures = each.figures

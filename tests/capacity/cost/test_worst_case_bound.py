@@ -1,7 +1,8 @@
 """The worst case is a bound: no state that a cluster can reach within its ceilings costs more in any month.
 
-The states are drawn here, node by node, from what each ceiling allows, and summed separately: machines of a pool in any mixture, other work
-of any family and size, GKE nodes that the autoscaler creates in place of declared ones, upgrades, and months of up to 744 hours.
+The states are drawn here, node by node, from what each ceiling allows, and summed separately. They contain machines of a pool in any
+mixture and other work of any family and size. On GKE the autoscaler creates nodes in place of declared ones. There are upgrades, and months
+of up to 744 hours.
 """
 
 from __future__ import annotations

@@ -122,7 +122,7 @@ def test_a_duplicate_key_is_reported_before_its_last_value_is_checked(tmp_path: 
     with pytest.raises(SettingsError) as refused:
         read_stack_file(file)
 
-    assert [str(each) for each in refused.value.problems] == ["line 5: owner: stands twice, first on line 4; leave one of them out"]
+    assert [str(each) for each in refused.value.problems] == ["line 5: owner: is set twice, first on line 4; leave one of them out"]
 
 
 @pytest.mark.parametrize("endless", ["&a [*a]", "&a {b: *a}", "&a [*a, *a]", "[" * 1000 + "]" * 1000])
@@ -241,7 +241,7 @@ def test_a_duplicate_key_is_found_at_any_depth(path: str, text: str) -> None:
 
     assert problem.path == path
     assert problem.line is not None
-    assert problem.problem == f"stands twice, first on line {problem.line - 2}"
+    assert problem.problem == f"is set twice, first on line {problem.line - 2}"
 
 
 def test_the_same_key_in_two_items_or_two_settings_is_no_duplicate() -> None:

@@ -15,7 +15,7 @@ from flexspot.capacity.catalog.machines import Vendor, machines_of
 from flexspot.capacity.chargeback.nodes import CAPACITY_MARKS, unit_share
 from flexspot.capacity.chargeback.queries import Question, kube_state_resources, kube_state_series, label_of, queries
 from flexspot.capacity.telemetry import ALLOCATED, DIMENSIONS, IDLE, MEASURED, USED, rule_groups, rules_yaml
-from flexspot.policies.metrics import Aggregation, Selector, labels_asked, parsed, promql_problem, walk
+from flexspot.policies.metrics import Aggregation, Selector, parsed, promql_problem, required_labels, walk
 
 SCOPES = [None, {"cluster": "prod"}, {"cluster": 'a "b" \\c', "region": "eu"}]
 
@@ -114,7 +114,7 @@ def test_rules_read_only_labels_that_the_allow_list_shows() -> None:
     for rule in GROUP.rules:
         tree = parsed(rule.expression)
         assert tree is not None
-        assert {label for _, label in labels_asked(tree) if label.startswith("label_")} <= shown
+        assert {label for _, label in required_labels(tree) if label.startswith("label_")} <= shown
 
 
 def test_the_file_is_what_prometheus_reads() -> None:

@@ -83,7 +83,7 @@ def test_a_float_becomes_its_shortest_decimal() -> None:
 
 @pytest.mark.parametrize("number", [float("inf"), float("nan")])
 def test_infinite_numbers_and_nan_are_refused(number: float) -> None:
-    with pytest.raises(ValueError, match="cannot become an amount of money"):
+    with pytest.raises(ValueError, match="is not an amount of money: it must be finite"):
         exact(number)
 
 

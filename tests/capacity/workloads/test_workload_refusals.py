@@ -75,7 +75,7 @@ def problems_of(stack: str, kind: str = "checkpointed-job", **fields: Any) -> li
         ("prod-eks", {"gpu_models": ["a100"], "gpu_memory_gb": 80}, "gpu_memory_gb (is 80): is above the memory of each GPU"),
         ("prod-eks", {"team": "search", "gpu_models": ["a100"]}, "allowed: h100-80gb (80 GB; h100-reserved); pool a100-spot has"),
         ("prod-gke", {"gpu_models": ["l4"], "gpus": 8}, "gpus (is 8): is more than a node of class training has (l4-spot has 2)"),
-        ("local", {"gpu_models": ["H100"]}, "does not have the form that it must; allowed: the name of a GPU in lower case, such as h100"),
+        ("local", {"gpu_models": ["H100"]}, "does not have the required form; allowed: the name of a GPU in lower case, such as h100"),
     ],
 )
 def test_a_job_that_cannot_run_is_refused_with_what_is_allowed(stack: str, fields: dict[str, Any], message: str) -> None:

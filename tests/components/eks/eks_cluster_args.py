@@ -39,7 +39,7 @@ class Cloud(pulumi.runtime.Mocks):
         return f"{args.name}-id", inputs
 
     def call(self, args: pulumi.runtime.MockCallArgs) -> tuple[dict[Any, Any], list[tuple[str, str]] | None]:
-        raise AssertionError(f"components invoke nothing; {args.token} was called")
+        raise AssertionError(f"components must not invoke provider functions, but {args.token} was called")
 
 
 class Nothing(Cloud):

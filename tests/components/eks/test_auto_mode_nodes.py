@@ -115,7 +115,7 @@ def test_a_node_with_efa_gets_prefixes_for_its_pods_as_it_starts(pods: int, pref
 @pytest.mark.parametrize(
     "changes,problem",
     [
-        ({"node_class": "default"}, "default is EKS's own"),
+        ({"node_class": "default"}, "but not default, which EKS creates"),
         ({"node_class": "GPU"}, "node_class"),
         ({"reservation_ids": ["cr-1"]}, "reservation_ids"),
         ({"reservation_ids": ["cr-0a1b2c3d4e5f60718"], "reservation_tags": {"a": "b"}}, "cannot be combined with reservation_tags"),
@@ -123,7 +123,7 @@ def test_a_node_with_efa_gets_prefixes_for_its_pods_as_it_starts(pods: int, pref
         ({"efa_interfaces": -1}, "efa_interfaces"),
         ({"efa_first_card": 1}, "efa_first_card"),
         ({"pods": 0}, "pods"),
-        ({"tags": {"karpenter.sh/nodepool": "x"}}, "Auto Mode or AWS set"),
+        ({"tags": {"karpenter.sh/nodepool": "x"}}, "a key that Auto Mode or AWS set"),
         ({"tags": {"eks:eks-cluster-name": "x"}}, "Auto Mode or AWS set"),
         ({"boot_disk_gib": 10}, "boot_disk_gib"),
         ({"boot_disk_iops": 20_000}, "boot_disk_iops"),
@@ -150,7 +150,7 @@ def test_the_controllers_pool_has_taint_label_highest_weight_and_ceiling(registe
     assert (node["spec"]["expireAfter"], node["spec"]["terminationGracePeriod"]) == ("480h", "24h")
 
 
-@pytest.mark.parametrize("changes,problem", [({"max_nodes": 0}, "max_nodes is 0"), ({"pool": "system"}, "EKS makes itself")])
+@pytest.mark.parametrize("changes,problem", [({"max_nodes": 0}, "max_nodes (is 0)"), ({"pool": "system"}, "that EKS creates")])
 def test_a_controllers_pool_without_a_ceiling_or_with_eks_own_name_is_refused(
     changes: dict[str, Any], problem: str, refusal: Refusal
 ) -> None:

@@ -76,7 +76,7 @@ def test_the_operator_finds_it_by_a_monitor_with_its_labels_and_keeps_the_pods_n
 @pytest.mark.parametrize(
     "changes,problem",
     [
-        ({"prometheus": "datadog"}, "prometheus is datadog; it is managed, operator, annotations"),
+        ({"prometheus": "datadog"}, "prometheus (is datadog): must be one of managed, operator, annotations"),
         ({"prometheus": "managed"}, "prometheus is managed, Google's service"),
         ({"monitor_labels": {"release": "prometheus"}}, "monitor_labels are given; with prometheus annotations nothing selects by them"),
     ],

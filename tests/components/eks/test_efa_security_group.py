@@ -25,4 +25,4 @@ def test_it_allows_all_traffic_between_its_members_and_no_other(register: Regist
 
 
 def test_an_empty_name_is_refused_before_anything_is_registered(refusal: Refusal) -> None:
-    assert "cluster is ''; it is part of the group's name" in refusal(EfaSecurityGroup, "efa", args(cluster=""))
+    assert "cluster (is ''): must not be empty: the group's name contains it" in refusal(EfaSecurityGroup, "efa", args(cluster=""))

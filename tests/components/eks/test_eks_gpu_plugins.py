@@ -115,10 +115,10 @@ def test_the_efa_plugins_image_can_come_from_elsewhere(register: Register) -> No
 @pytest.mark.parametrize(
     "change,problem",
     [
-        ({"ami": "ubuntu@22.04"}, "GpuPlugins plugins: ami is 'ubuntu@22.04'; it is al2023@RELEASE or bottlerocket@RELEASE; use one"),
-        ({"efa_machines": ["p5.48xlarge"]}, "efa_machines is p5.48xlarge; there is no EFA plugin without efa; leave it out"),
-        ({"efa": True, "efa_machines": []}, "efa_machines is []; names no machine; leave it out"),
-        ({"efa_image": "mirror/efa"}, "efa_image is mirror/efa; there is no EFA plugin without efa; set efa, or leave it out"),
+        ({"ami": "ubuntu@22.04"}, "GpuPlugins plugins: ami (is 'ubuntu@22.04'): must be al2023@RELEASE or bottlerocket@RELEASE; use one"),
+        ({"efa_machines": ["p5.48xlarge"]}, "efa_machines (is p5.48xlarge): there is no EFA plugin without efa; leave it out"),
+        ({"efa": True, "efa_machines": []}, "efa_machines (is []): names no machine; leave it out"),
+        ({"efa_image": "mirror/efa"}, "efa_image (is mirror/efa): there is no EFA plugin without efa; set efa, or leave it out"),
     ],
 )
 def test_contradictory_arguments_are_refused_before_anything_is_registered(change: dict[str, Any], problem: str, refusal: Refusal) -> None:

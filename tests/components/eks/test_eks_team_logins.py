@@ -44,10 +44,10 @@ def test_roles_with_the_same_name_have_separate_entries_by_account_and_path(regi
 @pytest.mark.parametrize(
     "changes,problem",
     [
-        ({"groups": {"nlp": ["nlp"]}}, "groups names 'nlp', which is 'nlp'; it must be the ARN of a role"),
-        ({"groups": {f"arn:aws:iam::{ACCOUNT}:user/ada": ["nlp"]}}, "it must be the ARN of a role"),
-        ({"groups": {ROLE: []}}, "has no group for"),
-        ({"groups": {ROLE: ["system:masters"]}}, "EKS reserves names that begin with system:, eks:, aws:, amazon:, iam:"),
+        ({"groups": {"nlp": ["nlp"]}}, "groups (is 'nlp'): must be the ARN of a role"),
+        ({"groups": {f"arn:aws:iam::{ACCOUNT}:user/ada": ["nlp"]}}, "must be the ARN of a role"),
+        ({"groups": {ROLE: []}}, "has none for"),
+        ({"groups": {ROLE: ["system:masters"]}}, "EKS keeps what begins with system:, eks:, aws:, amazon:, iam:"),
         ({"groups": {ROLE: ["nlp", "iam:nlp"]}}, "groups has 'iam:nlp'"),
         ({"partition": "aws-cn"}, "a role of another partition than aws-cn"),
     ],

@@ -24,5 +24,5 @@ def test_each_addon_is_read_by_its_object_and_only_the_component_is_registered()
 
 
 def test_an_addon_without_a_known_object_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"ExistingClusterParts cluster-parts: addons is 'coredns'; allowed: aws-ebs-csi-driver"):
+    with pytest.raises(ValueError, match=r"ExistingClusterParts cluster-parts: addons \(is 'coredns'\): must be one of aws-ebs-csi-driver"):
         outputs_of(ReadCloud(None), lambda: ExistingClusterParts("cluster-parts", {"addons": ["coredns"]}))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 import pulumi
@@ -115,16 +116,16 @@ def test_a_zonal_cluster_is_looked_up_and_named_by_its_zone() -> None:
 @pytest.mark.parametrize(
     "change,problem",
     [
-        ({"zone": "us-east1-b"}, "zone is 'us-east1-b'; it must be a zone of us-central1; name the"),
-        ({"zone": "us-central12-a"}, "zone is 'us-central12-a'; it must be a zone of us-central1"),
-        ({"access": "public"}, "access is 'public'; allowed: private, dns_iam, public_cidrs"),
-        ({"mode": "auto"}, "mode is 'auto'; allowed: standard, autopilot"),
+        ({"zone": "us-east1-b"}, "zone (is 'us-east1-b'): is not a zone of us-central1; use the"),
+        ({"zone": "us-central12-a"}, "zone (is 'us-central12-a'): is not a zone of us-central1"),
+        ({"access": "public"}, "access (is 'public'): must be one of private, dns_iam, public_cidrs"),
+        ({"mode": "auto"}, "mode (is 'auto'): must be one of standard, autopilot"),
     ],
 )
 def test_arguments_that_gke_does_not_have_are_refused_before_anything_is_read(change: dict[str, str], problem: str) -> None:
     cloud = ReadCloud(found)
 
-    with pytest.raises(ValueError, match=f"ExistingGkeCluster cluster: {problem}"):
+    with pytest.raises(ValueError, match=re.escape(f"ExistingGkeCluster cluster: {problem}")):
         seen(cloud, **change)
 
     assert (cloud.made, cloud.read) == ([], [])
@@ -151,7 +152,7 @@ def test_a_suitable_cluster_is_read_by_its_path_and_nothing_is_created() -> None
     assert (cloud.made, cloud.read) == (["flexspot:index:ExistingGkeCluster"], [(CLUSTER, PATH)])
 
 
-ALONE = "and the pools alone may need up to"
+ALONE = "above which no pool grows, but the pools alone may use"
 TOO_FEW_GPUS = {"enabled": True, "resourceLimits": [{"resourceType": "nvidia-l4", "maximum": 1}]}
 BY_GKE = f"{UPDATE} --enable-autoprovisioning --max-cpu 96"
 
@@ -165,10 +166,10 @@ BY_GKE = f"{UPDATE} --enable-autoprovisioning --max-cpu 96"
         ({"addonsConfig": {"gcsFuseCsiDriverConfig": {"enabled": False}}}, "the Cloud Storage FUSE driver of lab is off", UPDATE),
         (
             {"masterVersion": "1.31.9-gke.1"},
-            "lab has GKE 1.31.9-gke.1, and 1.32.2-gke.1652000",
+            "lab has GKE 1.31.9-gke.1, but 1.32.2-gke.1652000",
             f"{IN_PLACE} --master --cluster-version=1.32`",
         ),
-        ({"enableAutopilot": True}, "mode is 'standard', and lab is autopilot", "set mode autopilot (cluster.mode)"),
+        ({"enableAutopilot": True}, "mode (is 'standard'): lab is autopilot", "use mode autopilot (cluster.mode)"),
         (
             {"clusterAutoscaling": LIMITS},
             f"node auto-provisioning of lab has a limit of 64 for cpu, {ALONE} 96",
@@ -193,11 +194,11 @@ def test_each_problem_is_reported_on_a_separate_line() -> None:
     messages = refused(ReadCloud(lambda identity: found(identity) | {"masterVersion": "1.28.1-gke.1", "clusterAutoscaling": LIMITS}))
 
     assert [line.partition("; ")[0] for line in messages] == [
-        "Workload Identity of lab is off: no pod could act as its team's service account",
-        "the Cloud Storage FUSE driver of lab is off: no pod that mounts a bucket would start",
-        "lab has GKE 1.28.1-gke.1, and 1.32.2-gke.1652000 or newer is needed by the pool a100-flex, the pool h100-flex",
-        "lab has GKE 1.28.1-gke.1, and 1.29 or newer is needed by Kueue",
-        f"node auto-provisioning of lab has a limit of 64 for cpu, {ALONE} 96: at the limit no pool grows",
+        "Workload Identity of lab is off, so pods cannot act as their team's service account",
+        "the Cloud Storage FUSE driver of lab is off, so pods that mount a bucket would not start",
+        "lab has GKE 1.28.1-gke.1, but 1.32.2-gke.1652000 or newer is required by the pool a100-flex, the pool h100-flex",
+        "lab has GKE 1.28.1-gke.1, but 1.29 or newer is required by Kueue",
+        f"node auto-provisioning of lab has a limit of 64 for cpu, {ALONE} 96",
     ]
 
 
@@ -216,7 +217,7 @@ def test_autopilot_includes_workload_identity_the_driver_and_nodes() -> None:
 
     assert seen(ReadCloud(in_order(**autopilot)), **NEEDS | {"mode": "autopilot"})["cluster_name"] == "lab"
     assert refused(ReadCloud(in_order()), mode="autopilot") == [
-        "mode is 'autopilot', and lab is standard, which GKE never changes; set mode standard (cluster.mode), or name another cluster"
+        "mode (is 'autopilot'): lab is standard, which GKE cannot change; use mode standard (cluster.mode), or another cluster"
     ]
 
 

@@ -69,7 +69,7 @@ def test_system_nodes_are_confidential_or_boot_from_hyperdisk_if_their_machine_s
 @pytest.mark.parametrize(
     "changes,problem",
     [
-        ({"security": {"secrets_kms_key": "etcd"}}, "security.secrets_kms_key (is 'etcd'): does not have the form"),
+        ({"security": {"secrets_kms_key": "etcd"}}, "security.secrets_kms_key (is 'etcd'): does not have the required form"),
         ({"security": {"posture": "enterprise"}}, "security.posture (is 'enterprise'): is not one of the allowed values"),
         (
             {"system_pool": {"machine": "e2-standard-4", "confidential_nodes": "sev"}},

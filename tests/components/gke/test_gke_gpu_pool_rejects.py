@@ -34,16 +34,22 @@ def refused(changes: dict[str, Any]) -> str:
 @pytest.mark.parametrize(
     "change,problem",
     [
-        ({"max_nodes": 0}, "gpu-pool-without-limit: GkeGpuNodePool l4 has max_nodes=0; a GPU pool has a ceiling of at least one node"),
-        ({"taints": []}, "gpu-pool-without-taint: GkeGpuNodePool l4 has taints none; add nvidia.com/gpu=present:NoSchedule"),
-        ({"taints": taint(effect="PreferNoSchedule")}, "gpu-pool-without-taint: GkeGpuNodePool l4 has taints nvidia.com/gpu:PreferNo"),
-        ({"taints": taint(value="true")}, "the taint on nvidia.com/gpu (is true): GKE sets it with the value present; write present"),
-        ({"taints": [*taint(), {"key": "team", "value": "x", "effect": "Never"}]}, "the effect of taint team (is Never): effects are"),
+        ({"max_nodes": 0}, "gpu-pool-without-limit: GkeGpuNodePool l4: max_nodes (is 0): a GPU pool needs a ceiling of at least one"),
+        (
+            {"taints": []},
+            (
+                "gpu-pool-without-taint: GkeGpuNodePool l4: taints (is none): other pods would fill the nodes; "
+                "add nvidia.com/gpu=present:NoSchedule"
+            ),
+        ),
+        ({"taints": taint(effect="PreferNoSchedule")}, "gpu-pool-without-taint: GkeGpuNodePool l4: taints (is nvidia.com/gpu:PreferNo"),
+        ({"taints": taint(value="true")}, "taints[nvidia.com/gpu].value (is true): GKE sets a taint of this key with the value present"),
+        ({"taints": [*taint(), {"key": "team", "value": "x", "effect": "Never"}]}, "taints[team].effect (is Never): must be one of"),
         (
             {**QUEUED, "taints": [*taint(), {"key": "cloud.google.com/gke-queued", "value": "true", "effect": "NoSchedule"}]},
-            "taints (is cloud.google.com/gke-queued): GKE sets it and rejects a second one; leave it out",
+            "taints (is cloud.google.com/gke-queued): is set by GKE, which rejects a second one; leave it out",
         ),
-        ({"node_labels": {"cloud.google.com/gke-spot": "true"}}, "node_labels (is cloud.google.com/gke-spot): GKE sets that one"),
+        ({"node_labels": {"cloud.google.com/gke-spot": "true"}}, "node_labels (is cloud.google.com/gke-spot): is set by GKE"),
     ],
 )
 def test_a_pool_without_limit_or_taint_or_with_a_label_or_taint_that_gke_sets_is_refused(change: dict[str, Any], problem: str) -> None:
@@ -53,24 +59,24 @@ def test_a_pool_without_limit_or_taint_or_with_a_label_or_taint_that_gke_sets_is
 @pytest.mark.parametrize(
     "change,problem",
     [
-        ({"capacity_type": "preemptible"}, "capacity_type (is preemptible): GKE has reserved, flex-start, queued, spot, on-demand"),
+        ({"capacity_type": "preemptible"}, "capacity_type (is preemptible): must be one of reserved, flex-start, queued, spot, on-demand"),
         ({**FLEX, "max_run_seconds": 604_801}, "max_run_seconds (is 604801): flex-start takes 10 minutes (600 s) to 7 days (604800 s)"),
         ({**FLEX, "max_run_seconds": 599}, "max_run_seconds (is 599): flex-start takes 10 minutes (600 s) to 7 days (604800 s)"),
-        ({**FLEX, "shutdown_grace_seconds": 120}, "shutdown_grace_seconds (is 120): it belongs to spot; this pool is flex-start; leave"),
-        ({**QUEUED, "max_run_seconds": 3600}, "max_run_seconds (is 3600): a queued pool has none"),
-        ({"max_run_seconds": 3600}, "max_run_seconds (is 3600): it belongs to flex-start; this pool is spot; leave it out"),
+        ({**FLEX, "shutdown_grace_seconds": 120}, "shutdown_grace_seconds (is 120): it is only for spot; this pool is flex-start; leave"),
+        ({**QUEUED, "max_run_seconds": 3600}, "max_run_seconds (is 3600): a queued pool does not support it"),
+        ({"max_run_seconds": 3600}, "max_run_seconds (is 3600): it is only for flex-start; this pool is spot; leave it out"),
         ({"shutdown_grace_seconds": 29}, "shutdown_grace_seconds (is 29): should be at least 30"),
         ({"shutdown_grace_seconds": 121}, "shutdown_grace_seconds (is 121): should be at most 120"),
         ({**FLEX, "min_nodes": 1}, "min_nodes (is 1): it is 0 for flex-start, which starts from nothing"),
-        ({"min_nodes": 5}, "min_nodes (is 5): it is 0 to max_nodes, 4"),
+        ({"min_nodes": 5}, "min_nodes (is 5): must be 0 to max_nodes (4)"),
         ({**FLEX, **H100_EDGE}, "machine (is a3-edgegpu-8g): DWS does not give it, as flex-start needs"),
         ({"capacity_type": "on-demand", "machine": "a3-highgpu-1g", "accelerator": "nvidia-h100-80gb"}, "machine (is a3-highgpu-1g):"),
-        ({**FLEX, "compact_placement": True}, "compact_placement (is true): with flex-start only a3-ultragpu and a4 have it, not g2-st"),
-        ({**QUEUED, "compact_placement": True}, "compact_placement (is true): a queued pool has none"),
+        ({**FLEX, "compact_placement": True}, "compact_placement (is true): with flex-start only a3-ultragpu and a4 support it, not g2-st"),
+        ({**QUEUED, "compact_placement": True}, "compact_placement (is true): a queued pool does not support it"),
         ({**T4, "compact_placement": True}, "compact_placement (is true): n1-standard-8 cannot be placed compactly"),
         ({"machine": "a2-highgpu-1g", "accelerator": "nvidia-tesla-a100", "compact_placement": True}, "compact_placement (is true): GKE"),
-        (RESERVED, "reservation (is missing): a reserved pool draws on one; add {use: specific, name: NAME}, or {use: any}"),
-        ({"reservation": {"use": "any"}}, "reservation (is any): it belongs to reserved; this pool is spot; leave it out"),
+        (RESERVED, "reservation (is missing): a reserved pool needs one; add {use: specific, name: NAME}, or {use: any}"),
+        ({"reservation": {"use": "any"}}, "reservation (is any): it is only for reserved; this pool is spot; leave it out"),
         ({**RESERVED, "reservation": {"use": "some"}}, "reservation.use (is 'some'): is not one of the allowed values"),
         ({**RESERVED, "reservation": {"use": "specific"}}, "reservation: use: specific needs a name, and use: any takes none"),
         ({**RESERVED, "reservation": {"use": "any", "name": "l4"}}, "reservation (is 'l4'): use: specific needs a name, and use: any"),
@@ -83,37 +89,37 @@ def test_options_that_a_capacity_type_forbids_or_lacks_are_refused(change: dict[
 @pytest.mark.parametrize(
     "change,problem",
     [
-        ({"gpus_per_node": 8}, "machine g2-standard-8 has 1 of nvidia-l4"),
-        ({**T4, "gpus_per_node": 3}, "machine n1-standard-8 has 1 or 2 or 4 of nvidia-tesla-t4; requested are 3 of nvidia-tesla-t4; no"),
+        ({"gpus_per_node": 8}, "machine (is g2-standard-8): has 1 nvidia-l4 (requested: 8"),
+        ({**T4, "gpus_per_node": 3}, "machine (is n1-standard-8): has 1 or 2 or 4 nvidia-tesla-t4 (requested: 3 nvidia-tesla-t4); no"),
         (
             {"machine": "g2-standard-5"},
-            "machine g2-standard-5 is not in the machine catalog (flexspot/capacity/catalog/gcp.yaml) and has no",
+            "machine (is g2-standard-5): is not in the machine catalog (flexspot/capacity/catalog/gcp.yaml) and has no",
         ),
-        ({"machine": "e2-standard-4"}, "machine e2-standard-4 has no GPUs; requested are 1 of nvidia-l4; machines that have these are g2-"),
+        ({"machine": "e2-standard-4"}, "machine (is e2-standard-4): has no GPUs (requested: 1 nvidia-l4); use one of g2-"),
         ({"gpu_driver": "newest"}, "gpu_driver (is 'newest'): is not one of the allowed values; allowed: default, latest, disabled"),
         ({"gpu_sharing": {"strategy": "mig", "clients_per_gpu": 2}}, "gpu_sharing.strategy (is 'mig'): is not one of the allowed values"),
         ({"gpu_sharing": {"strategy": "mps", "clients_per_gpu": 49}}, "gpu_sharing.clients_per_gpu (is 49): should be at most 48"),
         ({"gpu_sharing": {"strategy": "mps", "clients_per_gpu": 1}}, "gpu_sharing.clients_per_gpu (is 1): should be at least 2"),
         ({**A100, "mig_partition": "1g.5gb", "gpu_sharing": {"strategy": "mps", "clients_per_gpu": 2}}, "gpu_sharing.strategy (is mps):"),
-        ({"mig_partition": "1g.5gb"}, "mig_partition (is 1g.5gb): GKE does not divide nvidia-l4; use gpu_sharing, or an A100 or later"),
+        ({"mig_partition": "1g.5gb"}, "mig_partition (is 1g.5gb): GKE does not partition nvidia-l4; use gpu_sharing, or an A100 or later"),
         *(
             (
                 {**A100, "mig_partition": size},
-                f"mig_partition (is {size}): GKE's device plugin does not divide nvidia-tesla-a100 so; allowed: 1g.5gb, 2g.10gb",
+                f"mig_partition (is {size}): GKE's device plugin does not support it on nvidia-tesla-a100; allowed: 1g.5gb, 2g.10gb",
             )
             # With a larger GPU, without GPUs, and with an NVIDIA GPU that GKE's device plugin does not support.
             for size in ("7g.80gb", "5g.20gb", "1g.40gb", "4g.20gb")
         ),
-        ({**A100, "mig_partition": "small"}, "mig_partition (is 'small'): does not have the form that it must"),
-        ({"local_ssd_disks": 2}, "local_ssd_disks (is 2): g2-standard-8 takes 0 to 1 disks besides its own"),
+        ({**A100, "mig_partition": "small"}, "mig_partition (is 'small'): does not have the required form"),
+        ({"local_ssd_disks": 2}, "local_ssd_disks (is 2): g2-standard-8 takes 0 to 1 disks in addition to its own"),
         ({"boot_disk_gib": 9}, "boot_disk_gib (is 9): should be at least 10"),
-        ({"max_pods_per_node": 257}, "max_pods_per_node (is 257): GKE takes 8 to 256"),
-        ({"zones": []}, "zones (is empty): it lists zones of us-central1; name one, such as us-central1-a"),
-        ({"zones": ["us-east1-b"]}, "zones (is us-east1-b): it lists zones of us-central1"),
-        ({"cluster_zone": "us-east1-b"}, "cluster_zone (is us-east1-b): it is a zone of us-central1; name the cluster's zone"),
+        ({"max_pods_per_node": 257}, "max_pods_per_node (is 257): must be 8 to 256"),
+        ({"zones": []}, "zones (is empty): must be zones of us-central1; use one such as us-central1-a"),
+        ({"zones": ["us-east1-b"]}, "zones (is us-east1-b): must be zones of us-central1"),
+        ({"cluster_zone": "us-east1-b"}, "cluster_zone (is us-east1-b): is not a zone of us-central1; use the control plane's"),
         (
             {"pool": "a" * 41},
-            f"pool (is {'a' * 41}): a name is lower-case letters, digits and inner hyphens, beginning with a letter, 40 at most",
+            f"pool (is {'a' * 41}): must be lower-case letters, digits and inner hyphens, beginning with a letter, 40 at most",
         ),
     ],
 )

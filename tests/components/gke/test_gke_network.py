@@ -94,13 +94,13 @@ def test_the_component_has_its_default_ranges_as_inputs(register: Register) -> N
 @pytest.mark.parametrize(
     "change,problem",
     [
-        ({"project": "Acme"}, "project is 'Acme'; it must be a project's id"),
-        ({"network": "Flexspot"}, "network is 'Flexspot'; it must be"),
+        ({"project": "Acme"}, "project (is 'Acme'): must be a project ID"),
+        ({"network": "Flexspot"}, "network (is 'Flexspot'): must be"),
         ({"pods_range": "Pods"}, "pods_range (is 'Pods'): does not have the form"),
-        ({"pods_range": "same", "services_range": "same"}, "pods_range and services_range are both 'same'"),
+        ({"pods_range": "same", "services_range": "same"}, "pods_range (is 'same'): services_range has the same name"),
         ({"nodes_cidr": "10.0.0.1/20"}, "nodes_cidr (is '10.0.0.1/20'): is not an IPv4 range: that address is inside 10.0.0.0/20"),
         ({"services_cidr": "big"}, "services_cidr (is 'big'): is not an IPv4 range"),
-        ({"services_cidr": "10.64.16.0/20"}, "pods_cidr is 10.64.0.0/14, which overlaps with services_cidr, 10.64.16.0/20"),
+        ({"services_cidr": "10.64.16.0/20"}, "pods_cidr (is 10.64.0.0/14): overlaps with services_cidr (10.64.16.0/20)"),
     ],
 )
 def test_arguments_that_google_cloud_would_reject_are_refused_before_anything_is_registered(
@@ -122,5 +122,5 @@ def test_a_name_is_never_cut_into_two_hyphens() -> None:
 
 
 def test_a_limit_without_room_for_a_letter_is_refused() -> None:
-    with pytest.raises(ValueError, match="cannot be fitted into 9 characters: 10 are the least"):
+    with pytest.raises(ValueError, match=r"limit \(is 9\): must be at least 10 characters to shorten 'flexspot'"):
         fitted("flexspot", 9)

@@ -64,9 +64,9 @@ def test_an_id_that_is_too_long_is_cut_with_a_hash_of_the_whole(register: Regist
 @pytest.mark.parametrize(
     "change,problem",
     [
-        ({"account_id": "nodes"}, "account_id is 'nodes'; it must be 6 to 30 lower-case letters"),
-        ({"account_id": "1-cluster"}, "account_id is '1-cluster'; it must be"),
-        ({"project": "acme"}, "project is 'acme'; it must be a project's id"),
+        ({"account_id": "nodes"}, "account_id (is 'nodes'): must be 6 to 30 lower-case letters"),
+        ({"account_id": "1-cluster"}, "account_id (is '1-cluster'): must be"),
+        ({"project": "acme"}, "project (is 'acme'): must be a project ID"),
     ],
 )
 def test_arguments_that_google_cloud_would_reject_are_refused_before_anything_is_registered(

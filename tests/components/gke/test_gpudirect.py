@@ -62,12 +62,12 @@ def test_names_of_networks_and_subnetworks_are_in_the_order_of_a_nodes_cards(out
 @pytest.mark.parametrize(
     "changes,problem",
     [
-        ({"zone": "us-east4-b"}, "zone is 'us-east4-b'; it must be a zone of us-central1"),
-        ({"rdma_networks": 0}, "rdma_networks is 0; it must be 1 to 15"),
-        ({"rdma_networks": 16}, "rdma_networks is 16; it must be 1 to 15"),
-        ({"cidr": "192.168.0.0/24"}, "cidr is '192.168.0.0/24'; it must be /8 to /20"),
-        ({"cidr": "192.168.0.1/16"}, "cidr is '192.168.0.1/16'; it must be an IPv4 range"),
-        ({"network": "Prod"}, "network is 'Prod'"),
+        ({"zone": "us-east4-b"}, "zone (is 'us-east4-b'): is not a zone of us-central1"),
+        ({"rdma_networks": 0}, "rdma_networks (is 0): must be 1 to 15"),
+        ({"rdma_networks": 16}, "rdma_networks (is 16): must be 1 to 15"),
+        ({"cidr": "192.168.0.0/24"}, "cidr (is '192.168.0.0/24'): must be /8 to /20"),
+        ({"cidr": "192.168.0.1/16"}, "cidr (is '192.168.0.1/16'): must be an IPv4 range"),
+        ({"network": "Prod"}, "network (is 'Prod'): must"),
     ],
 )
 def test_arguments_that_google_cloud_would_reject_are_refused_before_anything_is_registered(
@@ -102,4 +102,4 @@ def test_the_installer_only_runs_on_these_nodes_and_writes_to_the_folder_that_th
 
 
 def test_nodes_without_accelerators_are_refused(refusal: Refusal) -> None:
-    assert "accelerators is empty" in refusal(GkeRdmaNodes, "nodes", nodes(accelerators=[]))
+    assert "accelerators (is empty)" in refusal(GkeRdmaNodes, "nodes", nodes(accelerators=[]))

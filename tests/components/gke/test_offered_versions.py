@@ -68,8 +68,8 @@ def test_a_version_without_a_release_in_the_channel_is_refused_with_the_channels
     message = refused(OfferingGke(), min_version=version, release_channel="stable")
 
     assert message == (
-        f"GkeCluster gke: min_version is '{version}', and the channel stable offers no release of it; its default is "
-        f"{OFFERED['STABLE'][-1]}: say '1.33', or leave it out (cluster.min_version)"
+        f"GkeCluster gke: min_version (is '{version}'): the channel stable offers no release of it; use '1.33' (its default is "
+        f"{OFFERED['STABLE'][-1]}), or leave it out (cluster.min_version)"
     )
 
 

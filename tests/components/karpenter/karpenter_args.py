@@ -57,7 +57,7 @@ class Aws(pulumi.runtime.Mocks):
         return f"{args.name}-id", inputs
 
     def call(self, args: pulumi.runtime.MockCallArgs) -> tuple[dict[Any, Any], list[tuple[str, str]] | None]:
-        raise AssertionError(f"components invoke nothing; {args.token} was called")
+        raise AssertionError(f"components must not invoke provider functions, but {args.token} was called")
 
     def of(self, token: str) -> dict[str, dict[str, Any]]:
         """Return the inputs of the resources of one type, by their Pulumi names."""

@@ -85,4 +85,4 @@ def test_zones_capacity_types_and_startup_taints_can_be_set(pool: Callable[..., 
 def test_a_pool_without_a_ceiling_is_refused_before_anything_is_registered(refusal: Refusal, change: dict[str, int]) -> None:
     [(key, value)] = change.items()
 
-    assert f"{key} is {value}; a pool has a ceiling of at least 1" in refusal(CpuNodePool, "other", args(**change))
+    assert f"{key} (is {value}): must be at least 1" in refusal(CpuNodePool, "other", args(**change))

@@ -18,11 +18,14 @@ BLOCK = {"reservation_kind": "capacity-block", "reservation_ids": ["cr-0a1b2c3d4
 @pytest.mark.parametrize(
     "change,problem",
     [
-        ({"node_class": "L4_spot"}, "node_class (is 'L4_spot'): it has lower-case letters, digits, inner hyphens and dots, 253 at most"),
-        ({"ami": "ubuntu@v1"}, "ami (is 'ubuntu@v1'): it is al2023@RELEASE or bottlerocket@RELEASE, 30 characters at most"),
-        ({"ami": "al2023@v20260903-" + "0" * 20}, "30 characters at most"),
-        ({"ami": "al2023@latest"}, "ami-not-pinned: Ec2NodeClass l4 has ami=al2023@latest, with which every release of the image replaces"),
-        ({"ami": "bottlerocket@latest", "allow_latest_ami": False}, "pin one, such as al2023@v20260903 or bottlerocket@1.65.0, or set"),
+        ({"node_class": "L4_spot"}, "node_class (is 'L4_spot'): must be at most 253 lower-case letters, digits, inner hyphens and dots"),
+        ({"ami": "ubuntu@v1"}, "ami (is 'ubuntu@v1'): must be al2023@RELEASE or bottlerocket@RELEASE, at most 30 characters"),
+        ({"ami": "al2023@v20260903-" + "0" * 20}, "at most 30 characters"),
+        ({"ami": "al2023@latest"}, "ami-not-pinned: Ec2NodeClass l4: ami (is al2023@latest): every release of the image would replace"),
+        (
+            {"ami": "bottlerocket@latest", "allow_latest_ami": False},
+            "pin a release, such as al2023@v20260903 or bottlerocket@1.65.0, or set",
+        ),
         ({"boot_disk_gib": 19}, "boot_disk_gib (is 19): should be at least 20"),
         ({"boot_disk_gib": 16_385}, "boot_disk_gib (is 16385): should be at most 16384"),
         ({"boot_disk_iops": 2999}, "boot_disk_iops (is 2999): should be at least 3000"),
@@ -31,23 +34,26 @@ BLOCK = {"reservation_kind": "capacity-block", "reservation_ids": ["cr-0a1b2c3d4
         ({"boot_disk_throughput_mib": 1001}, "boot_disk_throughput_mib (is 1001): should be at most 1000"),
         ({"boot_disk_gib": 20, "boot_disk_iops": 10_001}, "l4: boot_disk_iops is above 500 for each GiB; raise boot_disk_gib"),
         ({"boot_disk_iops": 3000, "boot_disk_throughput_mib": 751}, "l4: boot_disk_throughput_mib is above a quarter of boot_disk_iops"),
-        ({"efa_interfaces": -1}, "efa_interfaces (is -1): it is the number of the machine's network cards with EFA, at most 149"),
-        ({"efa_first_card": 1}, "efa_first_card (is 1): it is a network card's number, from 0, of a machine with efa_interfaces"),
-        ({"efa_interfaces": 4, "efa_first_card": -1}, "efa_first_card (is -1): it is a network card's number, from 0"),
-        ({"reservation_kind": "future"}, "reservation_kind (is future): kinds are on-demand and capacity-block; use one of these"),
+        ({"efa_interfaces": -1}, "efa_interfaces (is -1): must be the number of the machine's network cards with EFA, at most 149"),
+        ({"efa_first_card": 1}, "efa_first_card (is 1): must be a network card's number, from 0, of a machine with efa_interfaces"),
+        ({"efa_interfaces": 4, "efa_first_card": -1}, "efa_first_card (is -1): must be a network card's number, from 0"),
+        ({"reservation_kind": "future"}, "reservation_kind (is future): is not a kind of reservation; use on-demand or capacity-block"),
         (
             {"reservation_ids": ["cr-0a1b2c3d4e5f60718"], "reservation_tags": {"purpose": "training"}},
-            "reservation_ids (is cr-0a1b2c3d4e5f60718): it cannot be combined with reservation_tags; leave one out",
+            "reservation_ids (is cr-0a1b2c3d4e5f60718): cannot be combined with reservation_tags; leave one of the two out",
         ),
-        ({"reservation_ids": ["p5-block"]}, "reservation_ids (is 'p5-block'): an id is "),
-        ({"reservation_tags": {"purpose": ""}}, "reservation_tags (is 'purpose': ''): neither may be empty; write '*' for any value"),
-        ({"reservation_tags": {"": "x"}}, "reservation_tags (is '': 'x'): neither may be empty"),
-        ({"reservation_kind": "capacity-block"}, "reservation_kind (is capacity-block): no reservation is named"),
+        ({"reservation_ids": ["p5-block"]}, "reservation_ids (is 'p5-block'): must be the id of a capacity reservation"),
+        (
+            {"reservation_tags": {"purpose": ""}},
+            "reservation_tags (is 'purpose': ''): neither key nor value may be empty; write '*' for any value",
+        ),
+        ({"reservation_tags": {"": "x"}}, "reservation_tags (is '': 'x'): neither key nor value may be empty"),
+        ({"reservation_kind": "capacity-block"}, "reservation_kind (is capacity-block): needs a reservation"),
         (
             BLOCK,
-            "capacity-block-without-zone: Ec2NodeClass l4 has zones not given; a capacity block is in exactly one zone; name only",
+            "capacity-block-without-zone: Ec2NodeClass l4: zones (is []): must be one zone, because a capacity block is in exactly one",
         ),
-        ({**BLOCK, "zones": ["us-east-1a", "us-east-1b"]}, "has zones us-east-1a, us-east-1b; a capacity block is in exactly one zone"),
+        ({**BLOCK, "zones": ["us-east-1a", "us-east-1b"]}, "zones (is us-east-1a, us-east-1b): must be one zone, because a capacity block"),
     ],
 )
 def test_invalid_arguments_are_refused_before_anything_is_registered(change: dict[str, Any], problem: str, refusal: Refusal) -> None:
@@ -67,7 +73,7 @@ def test_invalid_arguments_are_refused_before_anything_is_registered(change: dic
     ],
 )
 def test_tags_that_karpenter_or_aws_set_are_refused(key: str) -> None:
-    with pytest.raises(ValueError, match=r"Ec2NodeClass l4: tags \(is .*\): empty keys are not allowed, .*; leave it out") as error:
+    with pytest.raises(ValueError, match=r"Ec2NodeClass l4: tags \(is .*\): must not be empty, nor a key that .*; leave it out") as error:
         check_node_class("l4", node_class_args(tags={"owner": "ann", key: "x"}))
 
     assert repr(key) in str(error.value)

@@ -42,4 +42,6 @@ def test_a_name_that_is_too_long_is_cut_with_a_hash_so_that_two_pools_differ(reg
 
 @pytest.mark.parametrize("argument", ["cluster", "pool"])
 def test_an_empty_name_is_refused_before_anything_is_registered(argument: str, refusal: Refusal) -> None:
-    assert f"{argument} is ''; it is part of the group's name" in refusal(EfaPlacementGroup, "h100", args(**{argument: ""}))
+    assert f"{argument} (is ''): must not be empty: the group's name contains it" in refusal(
+        EfaPlacementGroup, "h100", args(**{argument: ""})
+    )

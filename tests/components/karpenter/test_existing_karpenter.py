@@ -117,7 +117,7 @@ def test_offline_nothing_is_refused() -> None:
 def test_a_deployment_without_its_namespace_is_refused_before_anything_is_read(written: str) -> None:
     cloud = cloud_with(deployment())
 
-    with pytest.raises(ValueError, match="it must be NAMESPACE/NAME; write kube-system/karpenter"):
+    with pytest.raises(ValueError, match="must be NAMESPACE/NAME; write it in full, such as kube-system/karpenter"):
         outputs_of(cloud, lambda: ExistingKarpenter("karpenter", arguments(deployment=written)))
 
     assert (cloud.made, cloud.read) == ([], [])

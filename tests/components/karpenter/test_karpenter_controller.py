@@ -104,7 +104,7 @@ def test_replicas_resources_and_node_repair_can_be_set() -> None:
 
 
 def test_fewer_than_one_replica_is_refused_before_anything_is_registered(refusal: Refusal) -> None:
-    assert "replicas is 0; it must be at least 1; leave it out for 2" in refusal(KarpenterController, "karpenter", args(replicas=0))
+    assert "replicas (is 0): must be at least 1; leave it out for 2" in refusal(KarpenterController, "karpenter", args(replicas=0))
 
 
 @pytest.mark.lab

@@ -108,14 +108,14 @@ def test_its_output_is_the_roles_arn() -> None:
 @pytest.mark.parametrize(
     "change,problem",
     [
-        ({"cluster": "-prod"}, "cluster is '-prod'; it must be"),
-        ({"region": "cn-north-1"}, "partition is 'aws' with region cn-north-1"),
+        ({"cluster": "-prod"}, "cluster (is '-prod'): must be"),
+        ({"region": "cn-north-1"}, "partition (is 'aws'): region cn-north-1"),
         ({"node_role_name": "*"}, "node_role_name is '*'; it must be 1 to 64"),
         ({"node_role_name": "n" * 65}, "use node_role_name(cluster)"),
-        ({"queue_name": "training*"}, "queue_name is 'training*'; it must be 1 to 80"),
+        ({"queue_name": "training*"}, "queue_name (is 'training*'): must be 1 to 80"),
         ({"queue_name": ""}, "use queue_name(cluster)"),
-        ({"namespace": "Kube_System"}, "namespace is 'Kube_System'; it must be"),
-        ({"service_account": ""}, "service_account is ''; it must be"),
+        ({"namespace": "Kube_System"}, "namespace (is 'Kube_System'): must be"),
+        ({"service_account": ""}, "service_account (is ''): must be"),
     ],
 )
 def test_arguments_that_aws_would_reject_or_that_are_too_wide_are_refused_before_anything_is_registered(

@@ -60,7 +60,7 @@ def test_a_name_that_makes_a_document_too_long_is_refused_with_the_policy_and_wh
     with pytest.raises(ValueError, match=r"^policy NodeLifecycle of Karpenter's controller has [\d,]+ characters") as error:
         controller_policies(scope("c" * 1000))
 
-    assert "IAM takes at most 6,144; shorten the cluster's name, now 1000" in str(error.value)
+    assert "IAM accepts at most 6,144; shorten the cluster's name of 1000" in str(error.value)
 
 
 @pytest.mark.parametrize("region,partition", LONGEST)

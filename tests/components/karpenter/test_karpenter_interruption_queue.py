@@ -152,4 +152,4 @@ def test_its_outputs_are_the_queues_name_arn_and_url() -> None:
 
 
 def test_a_region_of_another_partition_is_refused_before_anything_is_registered(refusal: Refusal) -> None:
-    assert "partition is 'aws-cn' with region eu-west-1" in refusal(InterruptionQueue, "queue", args(partition="aws-cn"))
+    assert "partition (is 'aws-cn'): region eu-west-1" in refusal(InterruptionQueue, "queue", args(partition="aws-cn"))

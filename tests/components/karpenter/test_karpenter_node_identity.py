@@ -77,8 +77,8 @@ def test_its_outputs_are_the_roles_name_and_arn() -> None:
 @pytest.mark.parametrize(
     "change,problem",
     [
-        ({"cluster": "prod.eu"}, "cluster is 'prod.eu'; it must be"),
-        ({"partition": "gcp"}, "partition is 'gcp'; allowed"),
+        ({"cluster": "prod.eu"}, "cluster (is 'prod.eu'): must be"),
+        ({"partition": "gcp"}, "partition (is 'gcp'): must be one of"),
     ],
 )
 def test_arguments_that_aws_would_reject_are_refused_before_anything_is_registered(

@@ -73,7 +73,7 @@ def test_user_data_in_the_images_form_is_accepted(ami: str, user_data: str) -> N
         ({"user_data": "kind: Pod\napiVersion: v1\n"}, "is YAML, and not a NodeConfig of node.eks.aws"),
         ({"ami": BOTTLEROCKET, "user_data": NODE_CONFIG}, "is not TOML, which Bottlerocket reads"),
         ({"ami": BOTTLEROCKET, "user_data": "[setting]\n"}, "has more than \\[settings\\]"),
-        ({"user_data": "#!" + "x" * 12_000}, "user_data \\(is 12002 characters\\): at most 12000"),
+        ({"user_data": "#!" + "x" * 12_000}, "user_data \\(is 12002 characters\\): must have at most 12000"),
         ({"kubelet": {"max_pods": 9}}, "kubelet: max_pods \\(is 9\\): should be at least 10"),
         ({"kubelet": {"kube_reserved": {"gpu": "1"}}}, "kube_reserved.gpu"),
         ({"kubelet": {"kube_reserved": {"cpu": "-1"}}}, "kube_reserved.cpu"),
@@ -81,7 +81,7 @@ def test_user_data_in_the_images_form_is_accepted(ami: str, user_data: str) -> N
         ({"kubelet": {"eviction_soft": {"memory.available": "5%"}}}, "eviction_soft and eviction_soft_grace_period name different signals"),
         ({"kubelet": {"image_gc_high_threshold_percent": 70, "image_gc_low_threshold_percent": 70}}, "image_gc_high_threshold_percent is"),
         ({"ami": BOTTLEROCKET, "kubelet": {"pods_per_core": 10}}, "Bottlerocket has no such setting"),
-        ({"reservation_ids": ["cr-0a1b2c3d4e5f60718"], "reservation_owner": "444455556666"}, "only with tags"),
+        ({"reservation_ids": ["cr-0a1b2c3d4e5f60718"], "reservation_owner": "444455556666"}, "is only for reservation_tags"),
         ({"reservation_tags": {"a": "b"}, "reservation_owner": "4444"}, "reservation_owner \\(is 4444\\)"),
     ],
 )

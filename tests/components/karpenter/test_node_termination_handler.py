@@ -58,9 +58,9 @@ def test_its_nodes_and_its_reaction_to_a_recommendation_can_be_set() -> None:
 @pytest.mark.parametrize(
     "change,problem",
     [
-        ({"karpenter_queue": "training"}, "termination-handler-beside-karpenter: NodeTerminationHandler handler has karpenter_queue"),
-        ({"karpenter_queue": ""}, "termination-handler-beside-karpenter: NodeTerminationHandler handler has karpenter_queue ''"),
-        ({"node_selector": {}}, "NodeTerminationHandler handler: node_selector is {}; it must have at least one label"),
+        ({"karpenter_queue": "training"}, "termination-handler-beside-karpenter: NodeTerminationHandler handler: karpenter_queue"),
+        ({"karpenter_queue": ""}, "termination-handler-beside-karpenter: NodeTerminationHandler handler: karpenter_queue (is '')"),
+        ({"node_selector": {}}, "NodeTerminationHandler handler: node_selector (is {}): must have at least one label"),
     ],
 )
 def test_arguments_that_would_drain_nodes_twice_or_watch_all_are_refused_before_anything_is_registered(

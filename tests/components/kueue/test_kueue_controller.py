@@ -81,9 +81,18 @@ def test_nothing_is_installed_if_the_cluster_has_kueue(register: Register, outpu
     "args,problem",
     [
         ({"replicas": 0}, "replicas (is 0): should be at least 1"),
-        ({"pods_ready": {"timeout_seconds": 59, "recovery_seconds": 60, "requeues": 0}}, "pods_ready.timeout_seconds is 59"),
-        ({"pods_ready": {"timeout_seconds": 60, "recovery_seconds": 0, "requeues": 0}}, "pods_ready.recovery_seconds is 0"),
-        ({"pods_ready": {"timeout_seconds": 60, "recovery_seconds": 60, "requeues": -1}}, "pods_ready.requeues is -1; use 0 for none"),
+        (
+            {"pods_ready": {"timeout_seconds": 59, "recovery_seconds": 60, "requeues": 0}},
+            "pods_ready.timeout_seconds (is 59): no node boots",
+        ),
+        (
+            {"pods_ready": {"timeout_seconds": 60, "recovery_seconds": 0, "requeues": 0}},
+            "pods_ready.recovery_seconds (is 0): no node boots",
+        ),
+        (
+            {"pods_ready": {"timeout_seconds": 60, "recovery_seconds": 60, "requeues": -1}},
+            "pods_ready.requeues (is -1): must be at least 0; use 0",
+        ),
     ],
 )
 def test_invalid_arguments_are_refused_before_anything_is_registered(args: Any, problem: str, refusal: Refusal) -> None:

@@ -129,18 +129,33 @@ def test_both_queues_of_a_team_have_its_labels(register: Register) -> None:
 MANY = {f"key-{number}": "x" for number in range(9)}
 
 REFUSED: list[tuple[dict[str, Any], str]] = [
-    ({"flavors": [flavor_args("a100")]}, "queue red has a quota of flavor l4-spot; flavors are a100"),
-    ({"cohorts": [{"name": "ai-platform", "parent": None, "quotas": [quota_args(1, flavor="t4")]}]}, "cohort ai-platform has a quota of"),
-    ({"cohorts": [{"name": "other", "parent": None, "quotas": []}]}, "queue red is in cohort ai-platform; cohorts are other"),
-    ({"cohorts": [{"name": "ai-platform", "parent": "acme", "quotas": []}]}, "cohort ai-platform is in cohort acme"),
-    ({"flavors": [flavor_args(node_labels=MANY)]}, "flavor l4-spot has 9 node_labels; Kueue takes 8 at most"),
-    ({"flavors": [flavor_args(node_labels={}, topology="t")]}, "flavor l4-spot has topology t and no node_labels"),
-    ({"queues": [queue_args(quotas=[])]}, "queue red has no quotas; give it a quota, with 0 GPUs if it may only borrow"),
-    ({"queues": [queue_args(weight=0)]}, "queue red has weight 0; use 1 or more"),
-    ({"cohorts": [{"name": "ai-platform", "parent": None, "quotas": [], "weight": -1}]}, "cohort ai-platform has weight -1"),
-    ({"flavors": [flavor_args(resource="amd.com/gpu")]}, "resources are nvidia.com/gpu, aws.amazon.com/neuron, google.com/tpu"),
-    ({"queues": [queue_args(stop="Hold")]}, "queue red has stop 'Hold'; allowed: none, hold, drain"),
-    ({"queues": [queue_args(admission_checks=[{"name": "dws", "flavors": ["h100"]}])]}, "queue red has admission check dws on flavor"),
+    ({"flavors": [flavor_args("a100")]}, "queue red: flavor of a quota (is l4-spot): is not in flavors; use one of a100"),
+    (
+        {"cohorts": [{"name": "ai-platform", "parent": None, "quotas": [quota_args(1, flavor="t4")]}]},
+        "cohort ai-platform: flavor of a quota (is t4)",
+    ),
+    (
+        {"cohorts": [{"name": "other", "parent": None, "quotas": []}]},
+        "queue red: cohort (is ai-platform): is not in cohorts; use one of other",
+    ),
+    ({"cohorts": [{"name": "ai-platform", "parent": "acme", "quotas": []}]}, "cohort ai-platform: parent (is acme): is not"),
+    ({"flavors": [flavor_args(node_labels=MANY)]}, "flavor l4-spot: node_labels: 9 exceed Kueue's limit of 8"),
+    (
+        {"flavors": [flavor_args(node_labels={}, topology="t")]},
+        "flavor l4-spot: topology (is t): a flavor with a topology needs node_labels",
+    ),
+    ({"queues": [queue_args(quotas=[])]}, "queue red: quotas (is empty): a queue needs at least one; add a quota, of 0 GPUs if it"),
+    ({"queues": [queue_args(weight=0)]}, "queue red: weight (is 0): must be at least 1"),
+    ({"cohorts": [{"name": "ai-platform", "parent": None, "quotas": [], "weight": -1}]}, "cohort ai-platform: weight (is -1)"),
+    (
+        {"flavors": [flavor_args(resource="amd.com/gpu")]},
+        "resource (is amd.com/gpu): must be one of nvidia.com/gpu, aws.amazon.com/neuron, google.com/tpu",
+    ),
+    ({"queues": [queue_args(stop="Hold")]}, "queue red: stop (is 'Hold'): must be one of none, hold, drain"),
+    (
+        {"queues": [queue_args(admission_checks=[{"name": "dws", "flavors": ["h100"]}])]},
+        "queue red: admission_checks (is dws): the queue has no quota of",
+    ),
 ]
 """Changed arguments, and the message about them."""
 

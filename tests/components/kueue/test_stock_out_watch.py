@@ -239,4 +239,4 @@ def test_it_runs_as_a_file_without_packages_and_reports_an_api_server_that_does_
         line = running.stderr.readline()
         running.terminate()
 
-    assert line.startswith("no answer (1 of 15): [Errno 2]")
+    assert line.startswith("no answer from the API server (1 of 15): [Errno 2]")

@@ -34,10 +34,13 @@ def test_its_name_is_the_output(outputs: Outputs) -> None:
 @pytest.mark.parametrize(
     "levels,problem",
     [
-        ([], "levels are (none); give 1 to 16"),
-        ([f"example.com/level-{number}" for number in range(17)], "give 1 to 16"),
-        (["example.com/rack", "example.com/rack"], "levels are example.com/rack, example.com/rack; list each once"),
-        (["kubernetes.io/hostname", "example.com/rack"], "kubernetes.io/hostname can only be the last"),
+        ([], "levels (is empty): Kueue accepts 1 to 16"),
+        ([f"example.com/level-{number}" for number in range(17)], "Kueue accepts 1 to 16"),
+        (
+            ["example.com/rack", "example.com/rack"],
+            "levels (is example.com/rack, example.com/rack): a label is listed twice; list each once",
+        ),
+        (["kubernetes.io/hostname", "example.com/rack"], "kubernetes.io/hostname must be the last"),
     ],
 )
 def test_levels_that_kueue_would_reject_are_refused_before_anything_is_registered(

@@ -126,8 +126,8 @@ def test_only_the_service_has_annotations_so_that_it_is_scraped_once(register: R
 @pytest.mark.parametrize(
     "args,problem",
     [
-        ({"prometheus": "thanos"}, "prometheus is thanos; it is managed, operator, annotations"),
-        ({"monitor_labels": {"release": "p"}}, "with prometheus annotations nothing selects by them; leave them out"),
+        ({"prometheus": "thanos"}, "prometheus (is thanos): must be one of managed, operator, annotations"),
+        ({"monitor_labels": {"release": "p"}}, "monitor_labels: has no effect with prometheus annotations; leave it out"),
     ],
 )
 def test_monitor_labels_that_nothing_reads_are_refused_before_anything_is_registered(

@@ -50,4 +50,6 @@ def test_the_recorded_series_are_the_output(outputs: Outputs) -> None:
 
 
 def test_an_unknown_prometheus_is_refused_with_the_allowed_ones(refusal: Refusal) -> None:
-    assert "it is managed, operator, annotations" in refusal(RecordingRules, "rules", LEAST | {"prometheus": "thanos"})
+    assert "prometheus (is thanos): must be one of managed, operator, annotations" in refusal(
+        RecordingRules, "rules", LEAST | {"prometheus": "thanos"}
+    )

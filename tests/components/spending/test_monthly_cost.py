@@ -40,4 +40,4 @@ def test_a_budget_may_be_left_out(budget: str | None, register: Register) -> Non
 def test_an_invalid_amount_is_refused_before_anything_is_registered(key: str, written: str, refusal: Refusal) -> None:
     message = refusal(MonthlyCost, "cost", cost_args(**{key: written}))
 
-    assert f"{key} of dev is '{written}'; it must be an amount of 0 or more" in message
+    assert f"{key} of dev (is '{written}'): must be an amount of 0 or more" in message

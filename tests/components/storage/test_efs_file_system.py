@@ -158,11 +158,11 @@ def test_a_policy_for_the_most_teams_fits_into_efs() -> None:
 @pytest.mark.parametrize(
     "changes,problem",
     [
-        ({"subnets": {}}, "subnets is empty"),
+        ({"subnets": {}}, "subnets: is empty"),
         ({"purpose": "models"}, "purpose"),
         ({"teams": ["Red"]}, "teams"),
-        ({"teams": []}, "teams has 0"),
-        ({"teams": [f"team-{number}" for number in range(191)]}, "teams has 191"),
+        ({"teams": []}, r"teams \(is 0 names\): the policy"),
+        ({"teams": [f"team-{number}" for number in range(191)]}, r"teams \(is 191 names\): the policy"),
         ({"kms_key": "mine"}, "kms_key"),
         ({"infrequent_access_days": 45}, "infrequent_access_days"),
         ({"provisioned_mibps": 0}, "provisioned_mibps"),

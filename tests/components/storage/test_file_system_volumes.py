@@ -95,10 +95,10 @@ def test_a_claims_name_can_be_set(register: Register) -> None:
 @pytest.mark.parametrize(
     "component,args,changes,problem",
     [
-        (EfsVolume, efs_args, {"purpose": "models"}, "purpose is 'models'"),
-        (EfsVolume, efs_args, {"namespace": "Team"}, "namespace is 'Team'"),
-        (LustreVolume, lustre_args, {"namespace": "Team"}, "namespace is 'Team'"),
-        (LustreVolume, lustre_args, {"claim": "My_data"}, "claim is 'My_data'"),
+        (EfsVolume, efs_args, {"purpose": "models"}, "purpose (is 'models')"),
+        (EfsVolume, efs_args, {"namespace": "Team"}, "namespace (is 'Team')"),
+        (LustreVolume, lustre_args, {"namespace": "Team"}, "namespace (is 'Team')"),
+        (LustreVolume, lustre_args, {"claim": "My_data"}, "claim (is 'My_data')"),
     ],
 )
 def test_arguments_that_kubernetes_would_reject_are_refused_before_anything_is_registered(

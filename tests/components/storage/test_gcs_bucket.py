@@ -77,8 +77,8 @@ def test_key_retention_folders_and_destruction_can_be_set(register: Register) ->
 @pytest.mark.parametrize(
     "change,problem",
     [
-        ({"bucket": "Acme"}, "bucket is 'Acme' (4 characters); a name has 3 to 63 of a-z"),
-        ({"bucket": "a" * 64}, "(64 characters); a name has 3 to 63"),
+        ({"bucket": "Acme"}, "bucket (is 'Acme', 4 characters): must have 3 to 63 of a-z"),
+        ({"bucket": "a" * 64}, ", 64 characters): must have 3 to 63"),
         ({"bucket": "-acme"}, "use bucket_name(project, environment, purpose)"),
         ({"bucket": "goog-acme"}, "has no google in it"),
         ({"purpose": "logs"}, "purpose is 'logs'; purposes are checkpoints and datasets: choose one"),
@@ -87,9 +87,9 @@ def test_key_retention_folders_and_destruction_can_be_set(register: Register) ->
         ({"retention_days": 0}, "retention_days is 0; give at least 1, or leave it out"),
         ({"folders": ["/shared"]}, "folders has '/shared'; a folder is a path such as vision/imagenet"),
         ({"folders": ["../red"]}, "folders has '../red'"),
-        ({"labels": {"flexspot.dev/owner": "ann"}}, "labels has the key 'flexspot.dev/owner'; a key is a lower-case letter"),
-        ({"labels": {"owner": "Ann"}}, "labels has owner='Ann'; a value has at most 63 of a-z"),
-        ({"labels": {f"key-{number}": "" for number in range(65)}}, "labels has 65 keys; a resource has at most 64: leave some out"),
+        ({"labels": {"flexspot.dev/owner": "ann"}}, "labels: the key 'flexspot.dev/owner' must be a lower-case letter"),
+        ({"labels": {"owner": "Ann"}}, "labels.owner (is 'Ann'): must have at most 63 of a-z"),
+        ({"labels": {f"key-{number}": "" for number in range(65)}}, "labels: 65 exceed Google Cloud's limit of 64 per"),
     ],
 )
 def test_buckets_that_cloud_storage_would_reject_or_that_cost_extra_are_refused_before_anything_is_registered(

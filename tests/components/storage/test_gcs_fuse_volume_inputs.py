@@ -109,15 +109,15 @@ def test_its_outputs_are_the_names_of_claim_and_volume(outputs: Outputs) -> None
 @pytest.mark.parametrize(
     "change,problem",
     [
-        ({"purpose": "scratch"}, "purpose is 'scratch'; purposes are checkpoints and datasets: choose one"),
-        ({"team": "Red"}, "team is 'Red'; a name has 1 to 63 of a-z, 0-9 and inner -: respell it"),
-        ({"namespace": "n" * 64}, "namespace is 'nnn"),
-        ({"claim": "check.points"}, "claim is 'check.points'"),
-        ({"folder": "/red"}, "folder has '/red'; a folder is a path"),
-        ({"folder": "red,only-dir=blue"}, "folder has 'red,only-dir=blue'"),
-        ({"run_as_user": 0}, "run_as_user is 0; restricted Pod Security refuses root: give the pods' id, at least 1"),
-        ({"run_as_group": -1}, "run_as_group is -1"),
-        ({"file_cache_gib": -1}, "file_cache_gib is -1; give 0 for no cache, or a size in GiB"),
+        ({"purpose": "scratch"}, "purpose (is 'scratch'): is not a purpose; use checkpoints or datasets"),
+        ({"team": "Red"}, "team (is 'Red'): must have 1 to 63 characters of a-z, 0-9 and inner -; respell it"),
+        ({"namespace": "n" * 64}, "namespace (is 'nnn"),
+        ({"claim": "check.points"}, "claim (is 'check.points')"),
+        ({"folder": "/red"}, "folder (is '/red'): must be a path"),
+        ({"folder": "red,only-dir=blue"}, "folder (is 'red,only-dir=blue')"),
+        ({"run_as_user": 0}, "run_as_user (is 0): must be at least 1, because restricted Pod Security rejects root; give the id"),
+        ({"run_as_group": -1}, "run_as_group (is -1)"),
+        ({"file_cache_gib": -1}, "file_cache_gib (is -1): must be 0 or more; give 0 for no cache, or a size in GiB"),
     ],
 )
 def test_volumes_that_could_not_be_mounted_are_refused_before_anything_is_registered(

@@ -114,8 +114,8 @@ def test_google_cloud_accepts_account_ids_and_each_belongs_to_one_team_and_envir
 @pytest.mark.parametrize(
     "change,problem",
     [
-        ({"team": "Red"}, "team is 'Red'; a name has 1 to 40 of a-z, 0-9 and inner -, and begins with a letter: respell it"),
-        ({"namespace": "team_red"}, "namespace is 'team_red'; a name has 1 to 63 of a-z, 0-9 and inner -: respell it"),
+        ({"team": "Red"}, "team (is 'Red'): must have 1 to 40 characters of a-z, 0-9 and inner -, and begin with a letter; respell it"),
+        ({"namespace": "team_red"}, "namespace (is 'team_red'): must have 1 to 63 characters of a-z, 0-9 and inner -; respell it"),
     ],
 )
 def test_access_that_could_not_be_granted_is_refused_before_anything_is_registered(

@@ -35,5 +35,5 @@ def test_with_another_default_class_it_has_a_different_name_and_is_requested(reg
 
 
 def test_a_class_has_a_name(register: Register) -> None:
-    with pytest.raises(ValueError, match="Gp3StorageClass gp3: name is ''"):
+    with pytest.raises(ValueError, match=r"Gp3StorageClass gp3: name \(is ''\)"):
         register(lambda: Gp3StorageClass("gp3", {"name": "", "labels": LABELS}))

@@ -105,16 +105,16 @@ def test_its_outputs_are_full_names(outputs: Outputs) -> None:
 @pytest.mark.parametrize(
     "change,problem",
     [
-        ({"queue": "9lives"}, "queue is '9lives' (6 characters); a name has 3 to 243 of letters"),
-        ({"queue": "google-tasks"}, "begins with a letter and not with goog: shorten or respell it"),
-        ({"grace_seconds": 571}, "grace_seconds is 571; a deadline can outlast 0 to 570: give the pool's grace period"),
-        ({"ack_deadline_seconds": 601}, "ack_deadline_seconds is 601; Pub/Sub takes 10 to 600: choose a value in between"),
-        ({"ack_deadline_seconds": 9}, "ack_deadline_seconds is 9; Pub/Sub takes 10 to 600"),
-        ({"ack_deadline_seconds": 44}, "ack_deadline_seconds is 44 with grace_seconds 15; a task would be delivered again"),
+        ({"queue": "9lives"}, "queue (is '9lives', 6 characters): must have 3 to 243 letters"),
+        ({"queue": "google-tasks"}, "begin with a letter but not with goog; shorten or respell it"),
+        ({"grace_seconds": 571}, "grace_seconds (is 571): must be 0 to 570, which a deadline can outlast; give the pool's grace period"),
+        ({"ack_deadline_seconds": 601}, "ack_deadline_seconds (is 601): Pub/Sub accepts 10 to 600; choose a value in that range"),
+        ({"ack_deadline_seconds": 9}, "ack_deadline_seconds (is 9): Pub/Sub accepts 10 to 600"),
+        ({"ack_deadline_seconds": 44}, "ack_deadline_seconds (is 44): is too short for grace_seconds 15: a task would be delivered again"),
         ({"ack_deadline_seconds": 149, "grace_seconds": 120}, "give at least 150"),
         ({"retention_days": 32}, "retention_days is 32; Pub/Sub takes 1 to 31"),
         ({"max_delivery_attempts": 4}, "max_delivery_attempts is 4; Pub/Sub takes 5 to 100"),
-        ({"labels": {"Team": "red"}}, "labels has the key 'Team'"),
+        ({"labels": {"Team": "red"}}, "labels: the key 'Team' must"),
     ],
 )
 def test_queues_that_would_lose_or_repeat_tasks_are_refused_before_anything_is_registered(

@@ -141,7 +141,7 @@ def test_its_outputs_are_name_and_url(outputs: Outputs) -> None:
 @pytest.mark.parametrize(
     "change,problem",
     [
-        ({"bucket": "Acme"}, "bucket is 'Acme' (4 characters); a name has 3 to 63 of a-z, 0-9 and -"),
+        ({"bucket": "Acme"}, "bucket (is 'Acme', 4 characters): must have 3 to 63 characters of a-z, 0-9 and -"),
         ({"bucket": "acme_ai"}, "use bucket_name(account, region, environment, purpose)"),
         ({"bucket": "xn--acme"}, "for itself: rename it without xn--"),
         ({"bucket": "sthree-acme"}, "rename it without sthree-"),
@@ -149,12 +149,12 @@ def test_its_outputs_are_name_and_url(outputs: Outputs) -> None:
         ({"bucket": "acme--x-s3"}, "rename it without --x-s3"),
         ({"bucket": "acme-123456789012-us-east-1-an"}, "rename it without -an"),
         ({"purpose": "logs"}, "purpose is 'logs'; purposes are checkpoints and datasets: choose one"),
-        ({"region": "us-central1"}, "region is 'us-central1'; it must be a region such as us-east-1"),
+        ({"region": "us-central1"}, "region (is 'us-central1'): must be a region such as us-east-1"),
         ({"retention_days": 0}, "retention_days is 0; give at least 1, or leave it out"),
-        ({"kms_key": "alias/checkpoints"}, "kms_key is 'alias/checkpoints'; it must be a key's ARN such as arn:aws:kms:"),
-        ({"tags": {"aws:owner": "ann"}}, "tags has the key 'aws:owner'; a key has 1 to 128 letters"),
-        ({"tags": {"owner": "ann;bob"}}, "tags has owner='ann;bob'"),
-        ({"tags": {f"key-{number}": "" for number in range(51)}}, "tags has 51 keys; a resource has at most 50: leave some out"),
+        ({"kms_key": "alias/checkpoints"}, "kms_key (is 'alias/checkpoints'): must be a key's ARN such as arn:aws:kms:"),
+        ({"tags": {"aws:owner": "ann"}}, "tags: the key 'aws:owner' must have 1 to 128 letters"),
+        ({"tags": {"owner": "ann;bob"}}, "tags.owner (is 'ann;bob'): must"),
+        ({"tags": {f"key-{number}": "" for number in range(51)}}, "tags: 51 exceed AWS's limit of 50 per resource; remove some"),
     ],
 )
 def test_arguments_that_s3_would_reject_are_refused_before_anything_is_registered(
@@ -166,7 +166,8 @@ def test_arguments_that_s3_would_reject_are_refused_before_anything_is_registere
 def test_a_bucket_in_another_region_is_refused_under_the_name_of_the_rule(register: Register) -> None:
     def declare() -> None:
         problem = (
-            r"^checkpoint-bucket-in-other-region: S3Bucket checkpoints: region is us-west-2 and cluster_region us-east-1; .* to us-east-1$"
+            r"^checkpoint-bucket-in-other-region: S3Bucket checkpoints: region \(is us-west-2\): "
+            r"differs from cluster_region, .*; set it to us-east-1$"
         )
         with pytest.raises(ValueError, match=problem):
             S3Bucket("checkpoints", args(region="us-west-2"))

@@ -109,11 +109,11 @@ def test_its_outputs_are_the_names_of_claim_and_volume(outputs: Outputs) -> None
 @pytest.mark.parametrize(
     "change,problem",
     [
-        ({"region": "us-east-1a"}, "region is 'us-east-1a'; it must be a region such as us-east-1"),
+        ({"region": "us-east-1a"}, "region (is 'us-east-1a'): must be a region such as us-east-1"),
         ({"folder": "red --prefix blue"}, "folder has 'red --prefix blue'"),
         ({"run_as_user": 0}, "run_as_user is 0; restricted Pod Security refuses root: give the pods' id, at least 1"),
         ({"file_cache_gib": -1, "purpose": "datasets"}, "file_cache_gib is -1; give 0 for no cache, or a size in GiB"),
-        ({"file_cache_gib": 2}, "file_cache_gib is 2 with purpose checkpoints; a cache is only for datasets"),
+        ({"file_cache_gib": 2}, "file_cache_gib is 2 with purpose checkpoints; a cache is for datasets alone"),
     ],
 )
 def test_volumes_that_could_not_be_mounted_are_refused_before_anything_is_registered(

@@ -98,14 +98,14 @@ def test_its_outputs_are_the_role_and_the_folder(outputs: Outputs) -> None:
 @pytest.mark.parametrize(
     "change,problem",
     [
-        ({"team": "Red"}, "team is 'Red'; a name has 1 to 40 of a-z, 0-9 and inner -, and begins with a letter: respell it"),
+        ({"team": "Red"}, "team is 'Red'; a name has 1 to 40 of a-z, 0-9 and inner -, from a letter on: respell it"),
         ({"team": "red/../blue"}, "team is 'red/../blue'"),
-        ({"region": "us-gov-west-1"}, "partition is 'aws' with region us-gov-west-1; it must be the region's own, aws-us-gov"),
+        ({"region": "us-gov-west-1"}, "partition (is 'aws'): region us-gov-west-1 is in partition aws-us-gov"),
         ({"namespace": "team_red"}, "namespace is 'team_red'; a name has 1 to 63 of a-z, 0-9 and inner -: respell it"),
         ({"checkpoint_bucket": "acme.ai"}, "checkpoint_bucket is 'acme.ai' (7 characters); a name has 3 to 63"),
-        ({"dataset_bucket": CHECKPOINTS}, "the checkpoint bucket, whose folders belong to teams: name another"),
-        ({"kms_key": "alias/ai"}, "kms_key is 'alias/ai'; it must be a key's ARN such as arn:aws:kms:"),
-        ({"tags": {"aws:team": "red"}}, "tags has the key 'aws:team'"),
+        ({"dataset_bucket": CHECKPOINTS}, "the checkpoint bucket, where folders are teams': name another"),
+        ({"kms_key": "alias/ai"}, "kms_key (is 'alias/ai'): must be a key's ARN such as arn:aws:kms:"),
+        ({"tags": {"aws:team": "red"}}, "tags: the key 'aws:team' must"),
     ],
 )
 def test_access_that_could_not_be_granted_is_refused_before_anything_is_registered(

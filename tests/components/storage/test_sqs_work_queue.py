@@ -125,15 +125,15 @@ def test_its_outputs_are_the_queues_for_workers_and_for_dead_letters(outputs: Ou
     [
         ({"queue": "dev.red.images"}, "queue is 'dev.red.images'; a name has letters, digits, - and _, and begins with a letter or digit"),
         ({"queue": ""}, "queue is ''"),
-        ({"region": "cn-north-1"}, "partition is 'aws' with region cn-north-1"),
+        ({"region": "cn-north-1"}, "partition (is 'aws'): region cn-north-1"),
         ({"grace_seconds": 43171}, "grace_seconds is 43171; a lease can outlast 0 to 43170: give the workers' grace period"),
-        ({"lease_seconds": 43201}, "lease_seconds is 43201; 1 to 43200 are accepted: choose a value in between"),
+        ({"lease_seconds": 43201}, "lease_seconds is 43201; 1 to 43200 can be had: choose a value in between"),
         ({"lease_seconds": 149}, "lease_seconds is 149 with grace_seconds 120; a task would be received again"),
         ({"lease_seconds": 149}, "give at least 150"),
-        ({"retention_days": 14}, "retention_days is 14; 1 to 13 are accepted"),
-        ({"max_attempts": 1}, "max_attempts is 1; 2 to 1000 are accepted"),
-        ({"kms_key": "alias/ai"}, "kms_key is 'alias/ai'; it must be a key's ARN such as arn:aws:kms:"),
-        ({"tags": {"": "red"}}, "tags has the key ''"),
+        ({"retention_days": 14}, "retention_days is 14; 1 to 13 can be had"),
+        ({"max_attempts": 1}, "max_attempts is 1; 2 to 1000 can be had"),
+        ({"kms_key": "alias/ai"}, "kms_key (is 'alias/ai'): must be a key's ARN such as arn:aws:kms:"),
+        ({"tags": {"": "red"}}, "tags: the key '' must"),
     ],
 )
 def test_queues_that_would_lose_or_repeat_tasks_are_refused_before_anything_is_registered(

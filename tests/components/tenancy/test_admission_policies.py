@@ -108,11 +108,11 @@ def test_owner_labels_are_only_added_to_objects_in_team_namespaces(register: Reg
 @pytest.mark.parametrize(
     "component,given,problem",
     [
-        (AdmissionPolicies, args() | {"policies": []}, "policies is empty; give at least one"),
-        (AdmissionPolicies, args(policy(matches=[])), "policy rules matches nothing; name the resources"),
-        (AdmissionPolicies, args(policy(validations=[])), "policy rules has no validations; give at least one"),
-        (OwnerLabels, owner_args(keys=[]), "keys is empty; give at least one"),
-        (OwnerLabels, owner_args(matches=[]), "matches is empty; give at least one"),
+        (AdmissionPolicies, args() | {"policies": []}, "policies: is empty; give at least one"),
+        (AdmissionPolicies, args(policy(matches=[])), "policies.rules.matches: is empty; name the resources"),
+        (AdmissionPolicies, args(policy(validations=[])), "policies.rules.validations: is empty; give at least one"),
+        (OwnerLabels, owner_args(keys=[]), "keys: is empty; give at least one"),
+        (OwnerLabels, owner_args(matches=[]), "matches: is empty; give at least one"),
     ],
 )
 def test_empty_arguments_are_refused_before_anything_is_registered(component: Any, given: Any, problem: str, refusal: Refusal) -> None:

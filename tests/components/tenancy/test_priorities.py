@@ -56,10 +56,10 @@ def test_the_lowest_value_for_which_nodes_are_created_is_accepted(component: Any
 @pytest.mark.parametrize(
     "classes,problem",
     [
-        ([{**CLASSES[0], "value": -11}], "class gpu-best-effort has value -11; below -10 Cluster Autoscaler creates no node"),
-        ([{**CLASSES[0], "value": 1_000_000_001}], "class gpu-best-effort has value 1000000001; Kubernetes reserves values above"),
-        ([{**CLASSES[0], "name": "system-mine"}], "class system-mine has a reserved name"),
-        ([CLASSES[0], CLASSES[0]], "class gpu-best-effort appears twice"),
+        ([{**CLASSES[0], "value": -11}], "classes.gpu-best-effort.value (is -11): Cluster Autoscaler creates no nodes for pods below -10"),
+        ([{**CLASSES[0], "value": 1_000_000_001}], "classes.gpu-best-effort.value (is 1000000001): Kubernetes reserves values above"),
+        ([{**CLASSES[0], "name": "system-mine"}], "classes.system-mine: has a reserved name"),
+        ([CLASSES[0], CLASSES[0]], "classes.gpu-best-effort: is listed twice"),
     ],
 )
 def test_a_mistake_is_refused_before_anything_is_registered(classes: list[Any], problem: str, component: Any, refusal: Refusal) -> None:

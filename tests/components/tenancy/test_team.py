@@ -190,18 +190,18 @@ def test_all_objects_of_a_team_are_its_children_and_have_its_labels(register: Re
 @pytest.mark.parametrize(
     "changes,problem",
     [
-        ({"hard": {"pods": "10"}}, "Team red: hard names pods and no ceiling in GPUs; give requests.nvidia.com/gpu, 0 for"),
-        ({"hard": {}}, "Team red: hard names nothing and no ceiling in GPUs"),
-        ({"hard": {"requests.nvidia.com/gpu": "1", "limits.nvidia.com/gpu": "1"}}, "Team red: hard names limits.nvidia.com/gpu, which"),
-        ({"hard": {"requests.nvidia.com/gpu": "-1"}}, "Team red: hard[requests.nvidia.com/gpu] is '-1'; use a quantity of at least 0"),
-        ({"unqueued": {"gpus": -1, "priority_classes": ["a"]}}, "Team red: unqueued.gpus is -1; use 0"),
+        ({"hard": {"pods": "10"}}, "Team red: hard (is pods): has no ceiling in GPUs; add requests.nvidia.com/gpu, 0 for"),
+        ({"hard": {}}, "Team red: hard (is {}): has no ceiling in GPUs"),
+        ({"hard": {"requests.nvidia.com/gpu": "1", "limits.nvidia.com/gpu": "1"}}, "Team red: hard (is limits.nvidia.com/gpu): Kubernetes"),
+        ({"hard": {"requests.nvidia.com/gpu": "-1"}}, "Team red: hard.requests.nvidia.com/gpu (is '-1'): must be a quantity of at least 0"),
+        ({"unqueued": {"gpus": -1, "priority_classes": ["a"]}}, "Team red: unqueued.gpus (is -1): must be 0 or more; use 0"),
         (
             {"unqueued": {"gpus": 3, "devices": {"nvidia.com/gpu": 2}, "priority_classes": ["gpu-production"]}},
-            "unqueued.gpus is 3, and unqueued.devices add up to something else; write gpus=2",
+            "unqueued.gpus (is 3): is not the sum of unqueued.devices; write 2",
         ),
-        ({"unqueued": {"gpus": 3, "priority_classes": []}}, "unqueued.priority_classes is empty, so its 3 GPUs belong to no class"),
-        ({"submitters": ["system:authenticated"]}, "Team red: submitters names 'system:authenticated'; name a group of people"),
-        ({"viewers": [""]}, "Team red: viewers names ''; name a group of people"),
+        ({"unqueued": {"gpus": 3, "priority_classes": []}}, "unqueued.priority_classes: is empty, so the 3 GPUs belong to no class"),
+        ({"submitters": ["system:authenticated"]}, "Team red: submitters (is 'system:authenticated'): must not be empty or a system group"),
+        ({"viewers": [""]}, "Team red: viewers (is ''): must not be empty or a system group"),
     ],
 )
 def test_a_mistake_is_refused_before_anything_is_registered(changes: dict[str, Any], problem: str, refusal: Refusal) -> None:

@@ -90,7 +90,7 @@ def test_a_slower_submission_changes_nothing_of_a_faster_one() -> None:
     # The slower one has looked for jobs before the faster one created its job.
     late = Memory(None, "nlp", {**cluster.held, JOB: {}}, [lambda each, _: conflict() if each["kind"] == "Job" else None])  # pyrefly: ignore[bad-argument-type] -- nothing is asked of it
 
-    with pytest.raises(ExplainedError, match="it has changed in the meantime") as refused:
+    with pytest.raises(ExplainedError, match="the object was changed at the same time") as refused:
         submit(late, [job()], SCRIPT)
 
     assert "`flexspot jobs list`" in refused.value.remedy
@@ -106,7 +106,7 @@ def test_an_ended_job_stays_until_the_server_accepts_the_next_one() -> None:
     cluster.create(job(**DONE))
     cluster.refuse.append(lambda _, dry_run: ApiException(status=403, reason="denied request") if dry_run else None)
 
-    with pytest.raises(ExplainedError, match="bert is not submitted"):
+    with pytest.raises(ExplainedError, match="bert was not submitted"):
         submit(cluster, [job()], SCRIPT)
 
     assert set(cluster.held[JOB]) == {"bert"}
@@ -118,7 +118,7 @@ def test_a_batch_that_is_refused_in_part_leaves_nothing() -> None:
     cluster = memory()
     cluster.refuse.append(lambda each, _: ApiException(status=403, reason="exceeded quota") if each["metadata"]["name"] == "two" else None)
 
-    with pytest.raises(ExplainedError, match="the cluster refuses it"):
+    with pytest.raises(ExplainedError, match="the cluster rejects it"):
         submit(cluster, [job("one"), job("two")], SCRIPT)
 
     assert not cluster.held[JOB]
@@ -132,7 +132,7 @@ def test_a_job_that_replaced_the_listed_one_is_not_stopped() -> None:
     cluster.delete(JOB, "bert")
     theirs = cluster.create(job())
 
-    with pytest.raises(ExplainedError, match="it is not stopped: it has changed in the meantime"):
+    with pytest.raises(ExplainedError, match="the job was not stopped: the object was changed at the same time"):
         stop(cluster, seen)
 
     assert cluster.held[JOB]["bert"] is theirs
@@ -141,15 +141,15 @@ def test_a_job_that_replaced_the_listed_one_is_not_stopped() -> None:
 @pytest.mark.parametrize(
     "status,words,problem",
     [
-        (403, 'jobs.batch is forbidden: User "ann" cannot create resource "jobs"', "you may not"),
-        (403, 'User "system:anonymous" cannot list resource "jobs"', "the cluster does not know you"),
-        (401, "Unauthorized", "the cluster does not know you"),
-        (403, 'admission webhook "vjob.kb.io" denied the request: no', "the cluster refuses it"),
-        (422, "ValidatingAdmissionPolicy 'flexspot-x' denied request: no", "the cluster refuses it"),
-        (403, "exceeded quota: team-quota", "the cluster refuses it"),
-        (409, "already exists", "it has changed in the meantime"),
-        (429, "too many requests", "the API server is busy or broken"),
-        (503, "etcdserver: leader changed", "the API server is busy or broken"),
+        (403, 'jobs.batch is forbidden: User "ann" cannot create resource "jobs"', "you lack the permission"),
+        (403, 'User "system:anonymous" cannot list resource "jobs"', "the cluster does not accept your credentials"),
+        (401, "Unauthorized", "the cluster does not accept your credentials"),
+        (403, 'admission webhook "vjob.kb.io" denied the request: no', "the cluster rejects it"),
+        (422, "ValidatingAdmissionPolicy 'flexspot-x' denied request: no", "the cluster rejects it"),
+        (403, "exceeded quota: team-quota", "the cluster rejects it"),
+        (409, "already exists", "the object was changed at the same time"),
+        (429, "too many requests", "the API server is overloaded or broken"),
+        (503, "etcdserver: leader changed", "the API server is overloaded or broken"),
     ],
 )
 def test_the_message_names_the_kind_of_refusal(status: int, words: str, problem: str) -> None:
@@ -157,9 +157,9 @@ def test_the_message_names_the_kind_of_refusal(status: int, words: str, problem:
     error.body = f'{{"message": {words!r}}}'.replace("'", '"') if '"' not in words else None
     error.reason = words
 
-    found = explained(error, "bert is not submitted")
+    found = explained(error, "bert was not submitted")
 
-    assert found.problem == f"bert is not submitted: {problem}."
+    assert found.problem == f"bert was not submitted: {problem}."
     assert found.evidence == (words,)
 
 
@@ -179,4 +179,4 @@ def test_a_busy_server_does_not_end_following(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(submission, "job_states", states_after)
 
     assert follow(cluster, "bert", lines.append, lines.append) is State.DONE
-    assert lines == ["the jobs cannot be seen: the API server is busy or broken; looking again", "bert is done"]
+    assert lines == ["the jobs cannot be listed: the API server is overloaded or broken; looking again", "bert is done"]

@@ -42,18 +42,18 @@ def test_a_local_script_is_sent_and_a_command_of_the_image_is_not(tmp_path: Path
 
     assert script_of([str(script), "--lr", "1"]) == Script("train.py", "pass")
     assert script_of(["python", "train.py"]) is None
-    with pytest.raises(ExplainedError, match=r"there is no file gone\.py") as refused:
+    with pytest.raises(ExplainedError, match=r"gone\.py does not exist") as refused:
         script_of(["gone.py"])
     assert "-- python train.py" in refused.value.remedy
     script.write_bytes(b"#" * 900_001)
-    with pytest.raises(ExplainedError, match="has 900001 bytes; at most 900000 can be sent"):
+    with pytest.raises(ExplainedError, match="is too large: 900001 bytes, at most 900000 can be sent"):
         script_of([str(script)])
 
 
 @pytest.mark.parametrize(
     "name,content,problem",
     [
-        ("my train.py", b"pass", "is not a name under which a script can be sent"),
+        ("my train.py", b"pass", "is not a valid name for a sent script"),
         ("train.py", b"\xff\xfe", "cannot be read as text"),
     ],
 )
@@ -102,7 +102,7 @@ def test_a_script_is_mounted_next_to_own_volumes_and_wrong_types_are_left_for_th
     assert fields["volumes"] == {"/opt/flexspot": {"config_map": "bert-script"}, **own}
     assert fields["command"] == ["python", "/opt/flexspot/train.py", "--lr", "1"]
     assert with_script("queued-job", {"name": "bert", "gpus": 8}, script, [])["command"] == ["python", "/opt/flexspot/train.py"]
-    with pytest.raises(ExplainedError, match="volumes has something at /opt/flexspot"):
+    with pytest.raises(ExplainedError, match="volumes: /opt/flexspot is the folder of the script"):
         with_script("queued-job", {"name": "bert", "volumes": {"/opt/flexspot": {"claim": "x"}}}, script, [])
     # As from --set gpus=two and --set volumes=corpus.
     wrong = with_script("checkpointed-job", {"name": "bert", "gpus": "two", "volumes": "corpus"}, script, [])

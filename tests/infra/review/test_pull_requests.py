@@ -141,7 +141,7 @@ def test_a_comment_changes_nothing_and_nothing_is_previewed_for_it(project: Proj
 
     assert code == 0
     assert json.loads(report)["stacks"] == []
-    assert "0 of 2 stacks may be another" in progress
+    assert "0 of 2 stacks may change" in progress
 
 
 HOSTILE = """

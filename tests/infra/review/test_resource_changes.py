@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from flexspot.infra.cli.stacks.review import ask_providers
-from flexspot.infra.review.resource_changes import Becomes, as_the_engine_marks, resource_changes
+from flexspot.infra.review.resource_changes import ResourceOperation, as_the_engine_marks, resource_changes
 from flexspot.lab.providers.values import UNKNOWN
 
 NETWORK, POOL = "gcp:compute/network:Network", "gcp:container/nodePool:NodePool"
@@ -37,9 +37,9 @@ def test_deletions_come_first() -> None:
     head = [resource(NETWORK, "a", routingMode="GLOBAL"), resource(NETWORK, "b")]
 
     assert [each.becomes for each in resource_changes(base, head, ask_providers, UNKNOWN)] == [
-        Becomes.DELETED,
-        Becomes.CHANGED,
-        Becomes.CREATED,
+        ResourceOperation.DELETED,
+        ResourceOperation.CHANGED,
+        ResourceOperation.CREATED,
     ]
 
 

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import jsonschema
 import pytest
-from made_reviews import POOL, pool, review_of
+from review_examples import POOL, pool, review_of
 
 from flexspot.infra.cli.stacks.review import MARKER, Review, review_json, review_markdown, review_sarif, show_review
-from flexspot.infra.review.resource_changes import Becomes
+from flexspot.infra.review.resource_changes import ResourceOperation
 from flexspot.infra.review.stack_review import StackPreview, StackReview, cost_of_untouched
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def test_the_comment_names_deletions_their_reasons_and_new_verdicts() -> None:
     report = review_markdown(reviewed(review_of("h100")))
 
     assert report.startswith(f"{MARKER}\n### Flexspot: ")
-    assert "pool h100 is deleted and made anew, with its nodes and what runs on them, because gpus&#95;per&#95;node changes" in report
+    assert "pool h100 is deleted and created again, with its nodes and what runs on them, because gpus&#95;per&#95;node changes" in report
     assert "🔴 new: gpu-pool-without-taint, NodePool h100: the pool has no taint" in report
     assert "Unchanged: <code>dev-gke</code>." in report
 
@@ -62,7 +62,7 @@ def test_control_characters_are_escaped_on_a_terminal(capsys: pytest.CaptureFixt
 
 def many() -> Iterator[StackReview]:
     for number in range(30):
-        changes = tuple(pool(f"pool-{number}-{each}-{'x' * 60}", Becomes.CHANGED, "initialNodeCount") for each in range(100))
+        changes = tuple(pool(f"pool-{number}-{each}-{'x' * 60}", ResourceOperation.CHANGED, "initialNodeCount") for each in range(100))
         yield replace(review_of("h100"), stack=f"stack-{number}", changes=changes)
 
 
@@ -158,7 +158,7 @@ def test_programs_get_everything_as_json() -> None:
 
 def test_a_refusal_is_reported_once_and_without_paths_of_the_machine() -> None:
     lines = (
-        "error: preview of stack prod-gke did not succeed.",
+        "error: preview of stack prod-gke failed.",
         "  |     ❌ flexspot@v0.1.0 (local: /x/policies/pack)",
         "  |         - [mandatory]  [severity: high]  gpu-pool-without-taint  (gcp:container/nodePool:NodePool: h100)",
         "  |           the pool has no taint",
@@ -169,7 +169,7 @@ def test_a_refusal_is_reported_once_and_without_paths_of_the_machine() -> None:
     report = review_markdown(reviewed(review_of("h100", head=StackPreview(None, lines))))
 
     assert [line for line in report.splitlines() if line.startswith("- ⛔")] == [
-        "- ⛔ refused: error: preview of stack prod-gke did not succeed.",
+        "- ⛔ refused: error: preview of stack prod-gke failed.",
         "- ⛔ refused: - &#91;mandatory&#93; &#91;severity: high&#93; budget-exceeded (flexspot:index:MonthlyCost: monthly-cost)",
         "- ⛔ refused: it costs too much, as before",
         "- ⛔ refused: what to do: fix what the policies report above; nothing that they refused was deployed.",

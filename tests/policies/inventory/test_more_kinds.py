@@ -46,7 +46,7 @@ def of_kind(kind: str) -> dict[str, Any]:
 def test_its_pods_request_gpus_and_select_spot(kind: str) -> None:
     [pods] = views(PodSet, of_kind(kind))
 
-    assert pods.asks_for_gpus is True
+    assert pods.requests_gpus is True
     assert pods.pod.at("nodeSelector", "cloud.google.com/gke-spot").text() == "true"
 
 

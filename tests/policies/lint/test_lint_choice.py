@@ -71,7 +71,7 @@ def test_a_selected_rule_that_is_disabled_is_reported_and_stays_disabled(tmp_pat
 
     assert ended.exit_code == 0
     # A rule that is enabled under some path runs.
-    assert " ".join(ended.stderr.split()) == "disabled by the configuration, and not judged by: gpu-pool-without-taint."
+    assert " ".join(ended.stderr.split()) == "disabled by the configuration, and not checked: gpu-pool-without-taint."
 
 
 @pytest.mark.slow

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from flexspot.policies.metrics import HISTOGRAM_SERIES, amounts_by_container, histograms, labels_asked, parsed
+from flexspot.policies.metrics import HISTOGRAM_SERIES, amounts_by_container, histograms, parsed, required_labels
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def test_a_label_is_required_of_the_series_that_must_have_it(text: str, expected
     tree = parsed(text)
 
     assert tree
-    assert [f"{series}.{label}" for series, label in labels_asked(tree)] == expected
+    assert [f"{series}.{label}" for series, label in required_labels(tree)] == expected
 
 
 def test_listed_names_are_metric_families_and_not_their_series() -> None:

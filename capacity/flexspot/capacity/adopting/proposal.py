@@ -3,9 +3,13 @@
 The stack file starts with a list of what is not mapped. Above each pool and team it has a line for each guess.
 
 Files for `pulumi import` have the form of pulumi/pulumi, pkg/cmd/pulumi/operations/import.go (importFile, importSpec; read 2026-11-27). An
-entry has a type, a name and an id; a component has no id, and has `component: true`. Ids are those of the providers' documentation: for a
-node pool PROJECT/LOCATION/CLUSTER/NAME, for a GKE cluster projects/P/locations/L/clusters/N, for an EKS cluster its name. For a node group
-the id is CLUSTER:NODEGROUP, for an object of Kubernetes NAMESPACE/NAME, or only NAME if it has no namespace.
+entry has a type, a name and an id; a component has no id, and has `component: true`. Ids are those of the providers' documentation:
+
+- GKE node pool: PROJECT/LOCATION/CLUSTER/NAME
+- GKE cluster: projects/P/locations/L/clusters/N
+- EKS cluster: its name
+- EKS node group: CLUSTER:NODEGROUP
+- object of Kubernetes: NAMESPACE/NAME, or only NAME if it has no namespace
 """
 
 from __future__ import annotations
@@ -40,7 +44,7 @@ _LISTED: Final = ("pools", "teams", "cohorts")
 
 
 @dataclass(frozen=True)
-class Asked:
+class ImportOptions:
     """The user's options in addition to the source. None: the value is read or guessed."""
 
     owner: str | None = None
@@ -65,7 +69,7 @@ class Proposal:
     """Address of each pool and team in the source, by its path in the settings."""
 
 
-def propose(found: Found, asked: Asked) -> Proposal:
+def propose(found: Found, options: ImportOptions) -> Proposal:
     """Return a proposal for a working stack.
 
     Raises ExplainedError if no stack could be made of the findings, or if an option is missing.
@@ -77,7 +81,7 @@ def propose(found: Found, asked: Asked) -> Proposal:
         raise _usage_error(f"no pool of GPU machines was found{f' (seen: {named})' if named else ''}", "a stack has one at least")
     if len(found.pools) > _MOST_POOLS:
         raise _usage_error(f"it has {len(found.pools)} pools of GPU machines, more than a stack supports", "write a state with fewer")
-    settings = _stack_settings(found, asked)
+    settings = _stack_settings(found, options)
     pools = [_pool(each, found) for each in found.pools]
     teams = _teams(found, pools)
     settings |= {"pools": pools, "teams": teams} | ({"cohorts": found.cohorts} if found.cohorts else {})
@@ -86,12 +90,12 @@ def propose(found: Found, asked: Asked) -> Proposal:
     return Proposal(settings, tuple(found.guesses), tuple(found.remarks), warnings, addresses)
 
 
-def _stack_settings(found: Found, asked: Asked) -> dict[str, Any]:
+def _stack_settings(found: Found, options: ImportOptions) -> dict[str, Any]:
     read, cloud = dict(found.settings), found.cloud
     tags = {key.lower(): value for key, value in found.tags.items()}
     settings: dict[str, Any] = {"cloud": cloud.value if cloud else ""}
     for key, default in (("environment", "dev"), ("owner", "platform")):
-        said = getattr(asked, key)
+        said = getattr(options, key)
         settings[key] = name_of(tags.get(key) or default) if said is None else said
         if said is None:
             origin = f"the cluster's tag {key}" if tags.get(key) else f"nothing says it; --{key} does"
@@ -99,7 +103,7 @@ def _stack_settings(found: Found, asked: Asked) -> dict[str, Any]:
     if cloud is Platform.LOCAL:
         return settings | {key: value for key, value in read.items() if key in {"cohort", "classes"}}
     account = "project" if cloud is Platform.GKE else "account"
-    for key, said in ((account, asked.account), ("region", asked.region)):
+    for key, said in ((account, options.account), ("region", options.region)):
         there = read.pop(key, None)
         value = there if said is None else said
         if value is None:
@@ -108,8 +112,8 @@ def _stack_settings(found: Found, asked: Asked) -> dict[str, Any]:
         settings[key] = value
     settings["zones"] = read.pop("zones", None) or _zones(found, settings["region"])
     cluster = dict(read.pop("cluster", {}))
-    if asked.cluster is not None:
-        cluster["existing"] = asked.cluster
+    if options.cluster is not None:
+        cluster["existing"] = options.cluster
     if "existing" not in cluster:
         raise _usage_error("what was read does not say the cluster's name", "give --cluster")
     if cloud is Platform.EKS and "version" not in cluster:
@@ -220,7 +224,7 @@ _SHOWN: Final = 3
 _SALT: Final = "v1:lazcPgDc2xw=:v1:aJUqMLBDmcGdCrjF:QPdHMgWUJ0pGQxtnw8qT3w43/8AnqA=="
 
 
-def in_words(remark: Remark) -> str:
+def remark_line(remark: Remark) -> str:
     """Return a remark on one line: the first addresses, the reason, and the remedy."""
     shown = ", ".join(remark.addresses[:_SHOWN])
     more = f" and {len(remark.addresses) - _SHOWN} more" if len(remark.addresses) > _SHOWN else ""
@@ -244,7 +248,7 @@ def _lines(proposal: Proposal, source: str) -> Iterator[str]:
     if proposal.remarks:
         yield "# Not mapped, or refused by `flexspot settings check`:"
     for each in proposal.remarks:
-        yield f"# - {in_words(each)}"
+        yield f"# - {remark_line(each)}"
     yield "config:"
     if settings["cloud"] == Platform.GKE:
         yield f"  gcp:project: {flow(settings['project'])}"

@@ -46,7 +46,7 @@ class ImageFile(SourcedFile):
             if wrong := [name for name in names if not RELEASES[family].fullmatch(name)]:
                 raise ValueError(f"{family} has {wrong[0]}, which is not how it writes a release")
             if names != sorted(set(names), key=release_order):
-                raise ValueError(f"{family} has a release twice, or its releases are not in order, the oldest first")
+                raise ValueError(f"{family} has a release twice, or its releases are out of order; list the oldest first")
             if strange := next((each for each in releases if not each.neuron.keys() <= each.kubernetes.keys()), None):
                 raise ValueError(f"{family}@{strange.release} says of Neuron what it has no image for")
         return self

@@ -135,7 +135,7 @@ class VersionTable(SourcedFile):
     def _versions_are_in_order(self) -> Self:
         versions = list(self.kubernetes)
         if versions != sorted(versions, key=version_order):
-            raise ValueError("the versions of Kubernetes are not in order, the oldest first")
+            raise ValueError("the Kubernetes versions are out of order; list the oldest first")
         return self
 
     def chart(self, name: Chart) -> ChartRow:

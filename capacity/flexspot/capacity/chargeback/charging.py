@@ -245,7 +245,7 @@ def charge(  # noqa: PLR0913 -- the inputs of a report, given by name
         sources=costs.sources,
         lost=books.lost,
         evictions=books.evictions,
-        homeless=books.unmatched,
+        unmatched=books.unmatched,
         extra=tuple(extra),
         opencost=_opencost(books, costs),
         gaps=tuple(books.gaps),

@@ -1,7 +1,7 @@
 """Advises how many machines of each type to commit to, from a history of machine hours, and says how reliable that history is.
 
-Only machines on demand can be committed to: AWS' plans are prices "compared to On-Demand pricing" (aws.amazon.com/savingsplans/faqs, read
-2026-11-27), and Google's discounts cover no Spot VMs (docs.archera.ai, a third party, of March 2026). That they cover neither flex-start
+Only machines on demand can be committed to. AWS' plans are prices "compared to On-Demand pricing" (aws.amazon.com/savingsplans/faqs, read
+2026-11-27). Google's discounts cover no Spot VMs (docs.archera.ai, a third party, of March 2026). That they cover neither flex-start
 nor queued capacity is not verified. Reserved nodes are listed separately, because no label says whether a contract pays for them.
 """
 

@@ -4,11 +4,11 @@ Committed machines are billed whether their nodes exist or not.
 
 Commitments of US dollars are applied hour by hour. The rule is AWS' (docs.aws.amazon.com/savingsplans/latest/userguide/sp-applying.html,
 read 2026-11-27): each clock-hour, after reservations, EC2 Instance Savings Plans are applied before Compute ones. Within a kind, all plans
-together go to the usage with the highest saving in percent of the on-demand price first; among equals, to the lowest rate first, until the
-plans or the usage are used up. Usage beyond a plan costs the on-demand price, and the unused part of the plan is billed all the same.
-Google (docs.cloud.google.com/docs/cuds-multiprice, read 2026-11-27) also applies its flexible discounts each hour, and bills the excess and
-the unused part in the same way. It does not document the order of discounts, so the same order is used. Neither covers Spot; here only
-machines on demand are covered.
+together go to the usage with the highest saving in percent of the on-demand price first, and among equals to the lowest rate. This
+continues until the plans or the usage are used up. Usage beyond a plan costs the on-demand price, and the unused part of the plan is billed
+all the same. Google (docs.cloud.google.com/docs/cuds-multiprice, read 2026-11-27) also applies its flexible discounts each hour, and bills
+the excess and the unused part in the same way. It does not document the order of discounts, so the same order is used. Neither covers Spot;
+here only machines on demand are covered.
 
 Equal usages that exceed a commitment get equal parts of it: no team's bill says which of two like machines it paid for.
 """

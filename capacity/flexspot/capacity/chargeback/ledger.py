@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from flexspot.capacity.catalog.capacity_type import CapacityType
 from flexspot.capacity.chargeback.gpu_use import Books, HeldGpus, LostWork, NodeBook, NodeKey, Use, add_utilisation
-from flexspot.capacity.chargeback.nodes import Doubled, KnownLabels, gpus_of_node, unit_share
+from flexspot.capacity.chargeback.nodes import KnownLabels, NameConflicts, gpus_of_node, unit_share
 from flexspot.capacity.chargeback.queries import Question
 from flexspot.capacity.chargeback.samples import BRIDGED_STEPS, Gap, Matrix, Span, SpanReader, merged
 from flexspot.capacity.values.quantities import SECONDS_OF_AN_HOUR
@@ -86,7 +86,7 @@ class Ledger:
         self._nodes = SpanReader[tuple[str, ...]](step, bridged_steps, period.end)
         self._pods = SpanReader[tuple[str, ...]](step, bridged_steps, period.end)
         self._opencost = SpanReader[tuple[str, ...]](step, bridged_steps, period.end)
-        self._doubled = Doubled()
+        self._doubled = NameConflicts()
         self._last_spans: dict[str, Span] = {}
         self._waiting: list[_Allocation] = []
         self._dropped = 0

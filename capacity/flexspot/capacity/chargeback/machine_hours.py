@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from flexspot.capacity.catalog.capacity_type import CapacityType
 from flexspot.capacity.chargeback.ledger import MOVING_SECONDS
-from flexspot.capacity.chargeback.nodes import UNKNOWN, Doubled, KnownLabels
+from flexspot.capacity.chargeback.nodes import UNKNOWN, KnownLabels, NameConflicts
 from flexspot.capacity.chargeback.queries import Question, allow_list, queries
 from flexspot.capacity.chargeback.samples import BRIDGED_STEPS, Matrix, SpanReader, merged
 from flexspot.capacity.values.errors import ExitCode, ExplainedError
@@ -85,7 +85,7 @@ class MachineHoursReader:
         self._spans = SpanReader[tuple[str, ...]](step, bridged_steps, period.end)
         self._seconds: dict[MachineKind, dict[Seconds, Seconds]] = {}
         self._looked: list[tuple[Seconds, Seconds]] = []
-        self._doubled = Doubled()
+        self._doubled = NameConflicts()
 
     def take(self, answers: Mapping[Question, Matrix]) -> None:
         """Add the answers of one slice."""

@@ -326,13 +326,13 @@ _Key = tuple[str, str, str, str]
 
 
 def node_groups(books: Books, costs: NodeCosts) -> tuple[NodeGroup, ...]:
-    """Group all nodes of the books and committed nodes that did not exist. The cents sum to the whole cost, rounded once."""
+    """Group the costs of all nodes, and of commitments that no node used. The cents sum to the whole cost, rounded once."""
     found: dict[_Key, _CostSums] = {}
     known: set[tuple[str, NodeFacts]] = set()
     for key, book in books.nodes.items():
         sums = found.setdefault(_key(key.facts), _CostSums())
         usd, fee = costs.usd.get(key), costs.fees.get(key)
-        # Cuts separate prices: the node continued.
+        # A node whose price changed has several entries. It counts once.
         new = (key.node, key.facts) not in known
         known.add((key.node, key.facts))
         sums.nodes += new

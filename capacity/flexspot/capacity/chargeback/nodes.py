@@ -134,7 +134,7 @@ class KnownLabels:
         self._controllers: dict[str, Controller] = {}
         self._pods_seen = False
         self._seen: set[Question] = set()
-        self.doubled = Doubled()
+        self.doubled = NameConflicts()
 
     def learn(self, found: Mapping[Question, list[Series]]) -> None:
         """Learn the labels in the answers of a slice."""
@@ -236,7 +236,7 @@ def _work_values(labels: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(labels.get(name, "") for name in _WORK_NAMES)
 
 
-class Doubled:
+class NameConflicts:
     """Counts moments at which one name belongs to two different objects, for example when two clusters write into one Prometheus.
 
     Two replicas of an exporter report the same object, and are not counted.

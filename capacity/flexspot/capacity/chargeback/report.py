@@ -215,7 +215,7 @@ class Report:
     """Work lost to interruptions, by owner."""
     evictions: dict[tuple[str, str], float]
     """Number of evictions, by cluster queue and reason."""
-    homeless: dict[Owner, Fraction]
+    unmatched: dict[Owner, Fraction]
     """GPU seconds of pods on nodes that were never seen."""
     extra: tuple[ExtraCost, ...]
     opencost: OpenCostFigure | None
@@ -250,7 +250,7 @@ class Report:
 
         For reserved nodes without a commitment, the bill for the rest of it is not known. For a name of two objects, their owners are not.
         """
-        missing = self.unknown or self.gaps or self.homeless or self.uncommitted or self.doubled
+        missing = self.unknown or self.gaps or self.unmatched or self.uncommitted or self.doubled
         return not missing and self.period == self.asked
 
     @property

@@ -142,7 +142,7 @@ class ReportedTeams(SavedReport):
     lines: list[_Line]
     unknown_prices: list[Any]
     gaps: list[Any]
-    homeless: list[Any]
+    unmatched: list[Any]
     uncommitted: list[Any]
     doubled: list[Any]
     of: _Of
@@ -164,7 +164,7 @@ class ReportedTeams(SavedReport):
     def missing(self) -> bool:
         """True if something is missing from the sums, so that amounts are "at least"."""
         # A later version may have another reason to be incomplete: its `complete` is trusted.
-        gaps = self.unknown_prices or self.gaps or self.homeless or self.uncommitted or self.doubled
+        gaps = self.unknown_prices or self.gaps or self.unmatched or self.uncommitted or self.doubled
         return bool(gaps) or (self.over and not self.complete)
 
     @property

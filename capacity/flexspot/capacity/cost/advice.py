@@ -117,7 +117,7 @@ def _open_question(needs: JobNeeds, chosen: Estimate, question: Undecided) -> st
 
 
 def facts_of_job(needs: JobNeeds, found: Estimates) -> dict[Fact, bool | None]:
-    """Return the facts that rules test, of this job. None where a missing price leaves one open."""
+    """Return this job's facts, which rules test. A fact is None if a missing price leaves it undecided."""
     spot, on_demand = found.by_method[Method.SPOT], found.by_method[Method.ON_DEMAND]
     flex_start = found.by_method.get(Method.FLEX_START)
     limit, start = found.flex_start_limit_hours, needs.start_within_hours

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from flexspot.capacity.catalog.price_book import PriceBook
     from flexspot.capacity.cost.costed_plan import CostedPlan, CostedTeam
-    from flexspot.capacity.plan.billed import MadeByItself
+    from flexspot.capacity.plan.billed import AutoProvisionedNodes
 
 _NOTHING = Decimal(0)
 _MEBIBYTES = 1024
@@ -151,7 +151,7 @@ def in_place_of_pools(plan: CostedPlan, book: PriceBook, shapes: Sequence[Shape]
         yield CostLine(Section.INSTEAD, "made by GKE in place of pools", quantity_text, in_cents(more, _NOTHING, _NOTHING), prices, unknown)
 
 
-def _bound(rates: ResourceRates, room: MadeByItself, kept: Sequence[_Kept], with_gpus: Sequence[_GpuShape]) -> Decimal:
+def _bound(rates: ResourceRates, room: AutoProvisionedNodes, kept: Sequence[_Kept], with_gpus: Sequence[_GpuShape]) -> Decimal:
     of_gpu = {
         name: max(
             (
@@ -193,7 +193,7 @@ def _worst(lines: Sequence[CostLine], section: Section, name: str | None = None)
     )
 
 
-def _gpu_shapes(room: MadeByItself, plan: CostedPlan, book: PriceBook) -> tuple[list[_GpuShape], tuple[str, ...]]:
+def _gpu_shapes(room: AutoProvisionedNodes, plan: CostedPlan, book: PriceBook) -> tuple[list[_GpuShape], tuple[str, ...]]:
     """Return the machines with these kinds of GPUs, and the kinds without a known on-demand price, which cannot be bounded."""
     disk = sum((price.usd * each.amount for each in room.charges if (price := book.find_service(each.item, plan.region))), _NOTHING)
     found: list[_GpuShape] = []

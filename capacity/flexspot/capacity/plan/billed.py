@@ -49,7 +49,7 @@ class OtherNodes:
 
 
 @dataclass(frozen=True)
-class MadeByItself:
+class AutoProvisionedNodes:
     """Limits of the nodes that GKE's node auto-provisioning may create on demand instead of declared nodes.
 
     The limits are those of the whole cluster. Each node has a disk.
@@ -95,7 +95,7 @@ class SpendingPlan:
     services: tuple[ServicePart, ...]
     shares: tuple[PoolShare, ...]
     """Owners of the pools' GPUs."""
-    made_by_itself: MadeByItself | None = None
+    made_by_itself: AutoProvisionedNodes | None = None
     on_unknown_prices: OnUnknownPrices = OnUnknownPrices.WARN
     """Effect of missing prices on a budget: an error or a warning."""
     auto_mode: bool = False

@@ -427,8 +427,8 @@ class Plan:
         if work is None:
             return self.queues
         parts = {each.namespace: each.launchers for each in work.queues if each.launchers.vcpu and each.launchers.memory_mib}
-        alone = Amount(0, 0, 0)
-        first = {namespace: (FlavorQuota(work.flavor, part.amount, alone, alone),) for namespace, part in parts.items()}
+        nothing = Amount(0, 0, 0)
+        first = {namespace: (FlavorQuota(work.flavor, part.amount, nothing, nothing),) for namespace, part in parts.items()}
         with_launchers = (replace(each, quotas=first.get(each.namespace, ()) + each.quotas) for each in self.queues)
         of_work = (
             QueuePlan(

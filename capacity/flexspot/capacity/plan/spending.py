@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from flexspot.capacity.catalog.machines import BootDisk, Vendor, machines_of
 from flexspot.capacity.catalog.price_book import ServiceItem
 from flexspot.capacity.plan.billed import (
+    AutoProvisionedNodes,
     BilledAmount,
-    MadeByItself,
     OtherNodes,
     PoolDisks,
     PoolShare,
@@ -79,7 +79,7 @@ def spending_plan(resolved: ResolvedSettings, limits: ClusterLimits | None) -> S
     )
 
 
-def _made_by_itself(resolved: ResolvedSettings, limits: ClusterLimits | None) -> MadeByItself | None:
+def _made_by_itself(resolved: ResolvedSettings, limits: ClusterLimits | None) -> AutoProvisionedNodes | None:
     """Return what node auto-provisioning may create instead of declared nodes: its limits are the ceilings of all pools together."""
     settings = resolved.settings
     if not isinstance(settings, GkeSettings) or limits is None:
@@ -90,7 +90,7 @@ def _made_by_itself(resolved: ResolvedSettings, limits: ClusterLimits | None) ->
         if gke_could_boot(resolved, pool.gpu.name):
             gpus[pool.gpu.name] = gpus.get(pool.gpu.name, 0) + pool.ceiling.gpus
     disk = (BilledAmount(ServiceItem.PD_BALANCED, GKE_OTHER_DISK_GIB),)
-    return MadeByItself(limits.vcpu, limits.memory_gib, tuple(sorted(gpus.items())), disk)
+    return AutoProvisionedNodes(limits.vcpu, limits.memory_gib, tuple(sorted(gpus.items())), disk)
 
 
 def gke_could_boot(resolved: ResolvedSettings, gpu: str) -> bool:

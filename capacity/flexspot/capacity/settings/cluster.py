@@ -134,7 +134,7 @@ class EksNodes(DescribedRecord):
     @model_validator(mode="after")
     def _fast_pull_has_no_user_data(self) -> Self:
         if self.fast_image_pull and self.user_data is not None:
-            raise ValueError("fast_image_pull does not go with user_data; write featureGates: {FastImagePull: true} into its NodeConfig")
+            raise ValueError("fast_image_pull cannot be combined with user_data; set featureGates: {FastImagePull: true} there")
         return self
 
     @property

@@ -61,10 +61,10 @@ def refusals(pool: AskedPool, max_nodes: int) -> Iterator[SettingsProblem]:
 def _local_disks(pool: AskedPool) -> Iterator[SettingsProblem]:
     disks, most, taken = pool.options.local_ssd_disks, pool.machine.max_local_ssd_disks, pool.machine.local_ssd_disks
     if disks > most:
-        why = f"{pool.machine.name} takes 0 to {most} disks besides its own"
+        why = f"{pool.machine.name} takes 0 to {most} disks in addition to its own"
         yield SettingsProblem("local_ssd_disks", str(disks), why, "use fewer, or a machine with more", "too-many-local-disks")
     elif disks and taken and disks not in taken:
-        why = f"Compute Engine makes no {pool.machine.name} with so many"
+        why = f"Compute Engine makes no {pool.machine.name} with this number"
         yield SettingsProblem("local_ssd_disks", str(disks), why, f"allowed: {', '.join(map(str, (0, *taken)))}", "number-of-local-disks")
 
 
@@ -75,19 +75,19 @@ def _run_time(pool: AskedPool) -> Iterator[SettingsProblem]:
     facts = facts_of("gke")[pool.capacity_type]
     if pool.capacity_type is CapacityType.QUEUED:
         remedy = f"leave it out; each request sets {facts.run_time_set_by}, for which a class has run_limit_hours"
-        yield SettingsProblem(option, str(run), "a queued pool has none", remedy, "run-time-on-queued-pool")
+        yield SettingsProblem(option, str(run), "a queued pool does not support it", remedy, "run-time-on-queued-pool")
     elif pool.capacity_type is not CapacityType.FLEX_START:
-        why = f"it belongs to flex-start; this pool is {pool.capacity_type}"
+        why = f"it is only for flex-start; this pool is {pool.capacity_type}"
         yield SettingsProblem(option, str(run), why, "leave it out", "run-time-without-flex-start")
     elif not (facts.min_run_seconds or 0) <= run <= (facts.max_run_seconds or 0):
         why = f"flex-start takes 10 minutes ({facts.min_run_seconds} s) to 7 days ({facts.max_run_seconds} s)"
-        yield SettingsProblem(option, str(run), why, "use one of these, and a checkpoint for what runs longer", "run-time-too-long")
+        yield SettingsProblem(option, str(run), why, "use a value in this range, and checkpoints for longer work", "run-time-too-long")
 
 
 def _shutdown_grace(pool: AskedPool) -> Iterator[SettingsProblem]:
     grace = pool.options.shutdown_grace_seconds
     if grace is not None and pool.capacity_type is not CapacityType.SPOT:
-        why = f"it belongs to spot; this pool is {pool.capacity_type}"
+        why = f"it is only for spot; this pool is {pool.capacity_type}"
         yield SettingsProblem("shutdown_grace_seconds", str(grace), why, "leave it out", "shutdown-grace-without-spot")
 
 
@@ -95,7 +95,7 @@ def _dws(pool: AskedPool) -> Iterator[SettingsProblem]:
     if pool.capacity_type not in _DWS:
         return
     if pool.min_nodes:
-        why = f"it is 0 for {pool.capacity_type}, which starts from nothing"
+        why = f"it is 0 for {pool.capacity_type}, whose nodes start on request"
         yield SettingsProblem("min_nodes", str(pool.min_nodes), why, "leave it out", "dws-pool-with-floor")
     for option, value, given in (("surge", "given", pool.options.surge is not None), ("hold_upgrades", "true", pool.options.hold_upgrades)):
         if given:
@@ -103,7 +103,7 @@ def _dws(pool: AskedPool) -> Iterator[SettingsProblem]:
             yield SettingsProblem(option, value, why, "leave it out", "upgrades-of-dws-pool")
     if not pool.machine.flex_start:
         given = sorted(each.name for each in machines_of(Vendor.GCP).values() if each.flex_start and each.gpu)
-        why = f"DWS does not give it, as {pool.capacity_type} needs"
+        why = f"DWS does not offer it, as {pool.capacity_type} needs"
         yield SettingsProblem("machine", pool.machine.name, why, nearest(pool.machine.name, given), "machine-not-in-dws")
 
 
@@ -114,7 +114,7 @@ def _on_demand(pool: AskedPool) -> Iterator[SettingsProblem]:
             each.name for each in machines_of(Vendor.GCP).values() if each.on_demand and each.gpu and each.gpu.name == machine.gpu.name
         ]
         why, kinds = "Google does not sell it on demand", "spot or flex-start" if machine.flex_start else "spot"
-        remedy = f"make the pool {kinds}, or use a machine that it sells so: {', '.join(others) or 'none has its GPU'}"
+        remedy = f"make the pool {kinds}, or use a machine that is sold on demand: {', '.join(others) or 'none has its GPU'}"
         yield SettingsProblem("machine", machine.name, why, remedy, "machine-not-on-demand")
 
 
@@ -122,9 +122,9 @@ def _compact_placement(pool: AskedPool) -> Iterator[SettingsProblem]:
     if not pool.options.compact_placement:
         return
     if pool.capacity_type is CapacityType.QUEUED:
-        why, remedy = "a queued pool has none", "leave it out: DWS places the nodes of a request itself"
+        why, remedy = "a queued pool does not support it", "leave it out: DWS places the nodes of a request itself"
     elif pool.capacity_type is CapacityType.FLEX_START and not pool.machine.name.startswith(_COMPACT_WITH_FLEX_START):
-        why, remedy = f"with flex-start only a3-ultragpu and a4 have it, not {pool.machine.name}", "leave it out"
+        why, remedy = f"with flex-start only a3-ultragpu and a4 support it, not {pool.machine.name}", "leave it out"
     elif not pool.machine.compact_placement:
         why, remedy = f"{pool.machine.name} cannot be placed compactly", "leave it out"
     elif pool.zones != 1:
@@ -140,15 +140,15 @@ def _compact_placement(pool: AskedPool) -> Iterator[SettingsProblem]:
 def _reservation(pool: AskedPool) -> Iterator[SettingsProblem]:
     reservation = pool.options.reservation
     if pool.capacity_type is not CapacityType.RESERVED and reservation is not None:
-        why = f"it belongs to reserved; this pool is {pool.capacity_type}"
+        why = f"it is only for reserved; this pool is {pool.capacity_type}"
         yield SettingsProblem("reservation", reservation.use, why, "leave it out, or make the pool reserved", "reservation-not-used")
     elif pool.capacity_type is CapacityType.RESERVED and reservation is None:
         remedy = "add {use: specific, name: NAME}, or {use: any}"
-        yield SettingsProblem("reservation", "missing", "a reserved pool draws on one", remedy, "reserved-pool-without-reservation")
+        yield SettingsProblem("reservation", "missing", "a reserved pool needs one", remedy, "reserved-pool-without-reservation")
     elif reservation is not None and reservation.use is ReservationUse.ANY and reservation.project:
         remedy = "leave out the project"
         yield SettingsProblem(
-            "reservation.project", reservation.project, "use: any draws on every open one", remedy, "reservation-not-used"
+            "reservation.project", reservation.project, "use: any uses every open reservation", remedy, "reservation-not-used"
         )
 
 
@@ -174,9 +174,9 @@ def _parts_of_gpus(pool: AskedPool) -> Iterator[SettingsProblem]:
     allowed = partitions_of(gpu.name)
     if not allowed:
         remedy = "use gpu_sharing, or an A100 or later"
-        yield SettingsProblem(option, partition, f"GKE does not divide {gpu.name}", remedy, "gpu-without-partitions")
+        yield SettingsProblem(option, partition, f"GKE does not partition {gpu.name}", remedy, "gpu-without-partitions")
     elif partition not in allowed:
-        why = f"GKE's device plugin does not divide {gpu.name} so"
+        why = f"GKE's device plugin does not support it on {gpu.name}"
         yield SettingsProblem(option, partition, why, f"allowed: {', '.join(allowed)}", "gpu-without-partitions")
     if sharing is not None and sharing.strategy is SharingStrategy.MPS:
         why = f"MPS does not share MIG partitions ({partition})"
@@ -188,7 +188,7 @@ def _tpu_refusals(pool: AskedPool, max_nodes: int) -> Iterator[SettingsProblem]:
     gpu, topology = pool.machine.gpu, pool.options.tpu_topology
     if gpu is None or gpu.accelerator is not TPU:
         if topology is not None:
-            why = f"it joins TPU chips, and {pool.machine.name} has none"
+            why = f"it is for TPU chips, and {pool.machine.name} has none"
             yield SettingsProblem("tpu_topology", repr(topology), why, "leave it out", "topology-without-tpus")
         return
     yield from _options_of_gpus(pool)
@@ -206,25 +206,25 @@ def _options_of_gpus(pool: AskedPool) -> Iterator[SettingsProblem]:
     }
     for option, value in of_gpus.items():
         if value is not None:
-            why = f"it belongs to NVIDIA's GPUs, and {pool.machine.name} has TPU chips"
+            why = f"it is only for NVIDIA GPUs, and {pool.machine.name} has TPU chips"
             yield SettingsProblem(option, repr(value), why, "leave it out", "gpu-option-of-tpus")
 
 
 def _capacity(pool: AskedPool) -> Iterator[SettingsProblem]:
     if pool.capacity_type is CapacityType.QUEUED:
-        why = "queued nodes come by a request for NVIDIA's GPUs, and no page of Google's says that it serves TPUs"
+        why = "queued nodes are requested with NVIDIA GPUs, and Google does not document TPUs for such requests"
         yield SettingsProblem("capacity_type", "queued", why, "use flex-start, spot, reserved or on-demand", "tpus-not-queued")
     reservation = pool.options.reservation
     if reservation is not None and reservation.use is ReservationUse.ANY:
         # GoogleCloudPlatform/accelerated-platforms, ComputeClasses of TPUs: "TPU currently only supports Specific affinity" (2026-11-26).
-        why = "GKE draws on a reservation of TPUs by its name alone"
+        why = "GKE uses a TPU reservation only by its name"
         yield SettingsProblem("reservation.use", "any", why, "write use: specific, and the name", "tpu-reservation-without-name")
 
 
 def _slice(pool: AskedPool, topology: str, max_nodes: int) -> Iterator[SettingsProblem]:
     machine, option = pool.machine, "tpu_topology"
     if topology == machine.tpu_topology:
-        why = f"it is what one {machine.name} has by itself, and GKE refuses it for such a pool"
+        why = f"it is the topology of a single {machine.name}, and GKE refuses it for such a pool"
         yield SettingsProblem(option, repr(topology), why, "leave it out", "topology-of-one-host")
     elif machine.one_host:
         why = f"a {machine.name} is never a part of a larger slice"
@@ -232,16 +232,16 @@ def _slice(pool: AskedPool, topology: str, max_nodes: int) -> Iterator[SettingsP
         yield SettingsProblem(option, repr(topology), why, remedy, "topology-of-one-host")
     elif not is_slice_of(machine, topology):
         sides = "; also three sides that are multiples of 4, none smaller than the one before" if topology.count("x") > 1 else ""
-        why = f"is no form of a slice of {machine.name}"
+        why = f"is not a topology of a slice of {machine.name}"
         yield SettingsProblem(option, repr(topology), why, f"allowed: {', '.join(slices_of(machine))}{sides}", "unknown-tpu-topology")
     else:
         yield from _whole(pool, topology, max_nodes, hosts_of(machine, topology))
 
 
 def _whole(pool: AskedPool, topology: str, max_nodes: int, hosts: int) -> Iterator[SettingsProblem]:
-    of_it = f"a slice of {topology} is {hosts} {pool.machine.name}, which GKE makes and removes together"
+    of_it = f"a slice of {topology} is {hosts} {pool.machine.name}, which GKE creates and removes together"
     if max_nodes != hosts:
-        remedy = f"write max_nodes: {hosts}; another slice is another pool"
+        remedy = f"write max_nodes: {hosts}; use another pool for another slice"
         yield SettingsProblem("max_nodes", str(max_nodes), of_it, remedy, "slice-not-whole")
     if pool.min_nodes not in {0, hosts}:
         yield SettingsProblem("min_nodes", str(pool.min_nodes), of_it, f"allowed: 0 or {hosts}", "slice-not-whole")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def _ipv4_range(written: str) -> str:
     if not re.fullmatch(r"\d+\.\d+\.\d+\.\d+/\d{1,2}", written):
-        raise ValueError("is not an IPv4 range; it has four numbers and its size behind them, such as 10.0.0.0/20")
+        raise ValueError("is not an IPv4 range; write four numbers and a prefix length, such as 10.0.0.0/20")
     try:
         IPv4Network(written)
     except ValueError as error:
@@ -106,7 +106,7 @@ EksServicesRange = Annotated[Range, AfterValidator(_eks_services_range)]
 
 def _not_too_wide(ranges: tuple[str, ...]) -> tuple[str, ...]:
     if too_wide(ranges):
-        raise ValueError(f"holds a range wider than /{WIDEST}, a good part of the internet; name the ranges of your runners")
+        raise ValueError(f"has a range wider than /{WIDEST}, a good part of the internet; name the ranges of your runners")
     return ranges
 
 
@@ -148,7 +148,7 @@ class ControlPlane(DescribedRecord):
                 "access: public_cidrs needs cidrs, and no other access takes them; name ranges of your own network, or leave cidrs out"
             )
         if too_wide(self.cidrs):
-            raise ValueError(f"cidrs holds a range wider than /{WIDEST}, a good part of the internet; name the ranges of your own network")
+            raise ValueError(f"cidrs has a range wider than /{WIDEST}, a good part of the internet; name the ranges of your own network")
         return self
 
 

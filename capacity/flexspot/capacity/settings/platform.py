@@ -151,7 +151,7 @@ def _own_tags(tags: dict[str, str]) -> dict[str, str]:
         if key.lower() in ours or key.lower().startswith(SET_BY_OTHERS):
             raise ValueError(f"{key} is a tag that the platform, AWS, Karpenter or the EBS driver sets; leave it out")
         if key.lower() in seen:
-            raise ValueError(f"{key} is there twice: IAM does not distinguish upper and lower case of a key; leave one out")
+            raise ValueError(f"{key} is listed twice: IAM does not distinguish upper and lower case of a key; leave one out")
         seen.add(key.lower())
     return tags
 

@@ -79,7 +79,7 @@ def said(error: Any) -> tuple[str, str]:
         return "is not one of the allowed values", nearest(str(error["input"]), members)
     if kind == "string_pattern_mismatch":
         words = FORMS[error["ctx"]["pattern"]]
-        return ("is not a valid name" if "40 at most" in words else "does not have the form that it must"), f"allowed: {words}"
+        return ("is not a valid name" if "40 at most" in words else "does not have the required form"), f"allowed: {words}"
     text = str(error["msg"])
     for pattern, words in _REPLACED_WORDS:
         text = re.sub(pattern, words, text)
@@ -198,7 +198,7 @@ def duplicate_keys(text: str) -> list[SettingsProblem]:
             continue
         if path in first:
             key = ".".join(path[2:] or path)
-            problem = f"stands twice, first on line {first[path]}"
+            problem = f"is set twice, first on line {first[path]}"
             problems.append(SettingsProblem(key, "", problem, "leave one of them out", "duplicate-name", line=line))
             repeated.append(path)
         first.setdefault(path, line)
@@ -309,11 +309,11 @@ def _unsupported(value: object, path: str, left: Iterator[int], around: tuple[in
     below = (*around, id(value))
     if next(left, None) is None:
         yield SettingsProblem(
-            path.partition(".")[0], "", f"holds over {_MOST_VALUES:,} values with what is before it", "leave the aliases out"
+            path.partition(".")[0], "", f"contains over {_MOST_VALUES:,} values, including those before it", "leave the aliases out"
         )
         return
     if below[-1] in around or len(around) > _MOST_LEVELS:
-        yield SettingsProblem(path.partition(".")[0], "", "goes deeper than any setting", "leave the alias out")
+        yield SettingsProblem(path.partition(".")[0], "", "is nested deeper than any setting", "leave the alias out")
     elif isinstance(value, dict):
         for key, each in cast("dict[object, object]", value).items():
             inside = f"{path}.{key}" if path else str(key) or "''"
@@ -334,7 +334,7 @@ def _unsupported_scalar(value: object) -> tuple[str, str, str] | None:
     if isinstance(value, int) and abs(value) > 2**63:
         return "", "is larger than any setting can be", ""
     if isinstance(value, str) and not value.isascii() and any("\ud800" <= letter <= "\udfff" for letter in value):
-        return "", "holds half of a character", "write it as UTF-8 has it"
+        return "", "contains an incomplete character", "write it as UTF-8 has it"
     if value is None or isinstance(value, (str, int, float)):
         return None
     return shown(value), f"is read as {_KINDS.get(type(value).__name__, 'something else')}", "put it in quotes to make it text"

@@ -148,7 +148,7 @@ RESERVED_GROUPS = ("system:", "eks:", "aws:", "amazon:", "iam:")
 
 def _group_of_people(group: str) -> str:
     if group.startswith("system:"):
-        raise ValueError("is a group of the cluster's own; name a group of people: every user is in some of the cluster's")
+        raise ValueError("is a group of the cluster itself; name a group of people, because every user is in some groups of the cluster")
     if group.startswith("arn:") and not re.fullmatch(IAM_ROLE, group):
         raise ValueError("is not a role; name the role that people assume (arn:aws:iam::ACCOUNT:role/NAME), not a user or a session")
     return group

@@ -80,7 +80,7 @@ def exact(number: float) -> Decimal:
     Raises ValueError for infinite numbers and NaN.
     """
     if not math.isfinite(number):
-        raise ValueError(f"{number} cannot become an amount of money")
+        raise ValueError(f"{number} is not an amount of money: it must be finite")
     return Decimal(repr(number))
 
 

@@ -256,10 +256,10 @@ class _Narrowing:
         asked = self._request.gpus
         counts = {candidate.pool: self.pool_of[candidate.pool].gpus_per_node for candidate in candidates}
         found = tuple(candidate for candidate in candidates if counts[candidate.pool] >= asked)
-        # Without a label that names the pool, Autopilot's pods cannot choose between shapes of nodes, so all must fit.
-        unnamed = any(self.pool_of[candidate.pool].pool_label is None for candidate in candidates) and len(found) < len(candidates)
-        if candidates and (not found or unnamed):
-            most = min(counts.values()) if unnamed else max(counts.values())
+        # Autopilot's pods cannot select a pool that has no pool label, so every candidate must have enough GPUs.
+        cannot_select = any(self.pool_of[candidate.pool].pool_label is None for candidate in candidates) and len(found) < len(candidates)
+        if candidates and (not found or cannot_select):
+            most = min(counts.values()) if cannot_select else max(counts.values())
             nodes = ", ".join(f"{pool} has {count}" for pool, count in counts.items())
             problem = f"is more than a node of class {self._route.workload_class} has ({nodes}), and a pod runs on one node"
             self.problems.append(SettingsProblem("gpus", str(asked), problem, f"request 1 to {most} per pod, and use more pods for more"))

@@ -18,6 +18,7 @@ from flexspot.capacity.catalog.machines import Vendor, machines_of
 from flexspot.capacity.catalog.node_labels import INSTANCE_TYPE_LABEL, KARPENTER_INSTANCE
 from flexspot.capacity.catalog.platform import PrometheusKind
 from flexspot.capacity.catalog.versions import RECOMMENDED, Addon, Chart, shipped_versions
+from flexspot.capacity.values.errors import SettingsProblem
 from flexspot.capacity.values.names import CHART_VERSION
 from flexspot.components.cloud_names import check_form
 from flexspot.components.eks.cluster_args import AddonsArgs, eks_cluster_arn
@@ -25,7 +26,7 @@ from flexspot.components.eks.system_nodes import CRITICAL_ADDONS, role_name
 from flexspot.components.iam import GrantedRole, RoleShape, granted_role, pod_trust
 from flexspot.components.in_cluster import chart_release
 from flexspot.components.measurement import INTERVAL_SECONDS, checked_kind
-from flexspot.components.shared_args import publish
+from flexspot.components.shared_args import publish, refuse
 
 _ON_SYSTEM_NODES = [{"key": CRITICAL_ADDONS, "operator": "Exists"}]
 _EVERYWHERE = [{"operator": "Exists"}]
@@ -273,22 +274,22 @@ class GpuPlugins(pulumi.ComponentResource):
     """Version of the EFA plugin's chart. Empty without EFA."""
 
     def __init__(self, name: str, args: GpuPluginsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        family = args["ami"].partition("@")[0]
+        where, family = f"GpuPlugins {name}", args["ami"].partition("@")[0]
         efa, efa_image, machines = args.get("efa", False), args.get("efa_image"), args.get("efa_machines")
         if family not in {"al2023", "bottlerocket"}:
-            raise ValueError(f"GpuPlugins {name}: ami is {args['ami']!r}; it is al2023@RELEASE or bottlerocket@RELEASE; use one of these")
+            refuse(where, SettingsProblem("ami", repr(args["ami"]), "must be al2023@RELEASE or bottlerocket@RELEASE", "use one of these"))
         if efa_image is not None and not efa:
-            raise ValueError(f"GpuPlugins {name}: efa_image is {efa_image}; there is no EFA plugin without efa; set efa, or leave it out")
+            refuse(where, SettingsProblem("efa_image", efa_image, "there is no EFA plugin without efa", "set efa, or leave it out"))
         nvidia_version = args.get("nvidia_version") or shipped_versions().chart(Chart.NVIDIA_DEVICE_PLUGIN).version
         efa_version = args.get("efa_version") or shipped_versions().chart(Chart.EFA_DEVICE_PLUGIN).version
         neuron = args.get("neuron", False)
         neuron_version = args.get("neuron_version") or shipped_versions().chart(Chart.NEURON_DEVICE_PLUGIN).version
-        check_form(f"GpuPlugins {name}: nvidia_version", nvidia_version, CHART_VERSION)
-        check_form(f"GpuPlugins {name}: neuron_version", neuron_version, CHART_VERSION)
-        check_form(f"GpuPlugins {name}: efa_version", efa_version, CHART_VERSION)
+        check_form(f"{where}: nvidia_version", nvidia_version, CHART_VERSION)
+        check_form(f"{where}: neuron_version", neuron_version, CHART_VERSION)
+        check_form(f"{where}: efa_version", efa_version, CHART_VERSION)
         if machines is not None and not (efa and machines):
             problem = "names no machine" if efa else "there is no EFA plugin without efa"
-            raise ValueError(f"GpuPlugins {name}: efa_machines is {', '.join(machines) or '[]'}; {problem}; leave it out")
+            refuse(where, SettingsProblem("efa_machines", ", ".join(machines) or "[]", problem, "leave it out"))
         super().__init__("flexspot:index:GpuPlugins", name, {**args}, opts)
         child = pulumi.ResourceOptions(parent=self)
         nvidia = family != "bottlerocket" and args.get("nvidia", True)
@@ -396,11 +397,10 @@ class DcgmExporter(pulumi.ComponentResource):
         where = f"DcgmExporter {name}"
         prometheus, labels = checked_kind(where, args["prometheus"]), args.get("monitor_labels", {})
         if prometheus is PrometheusKind.MANAGED:
-            raise ValueError(
-                f"{where}: prometheus is {prometheus}, Google's service, which reads nothing on EKS; use operator or annotations"
-            )
+            problem = "is Google's service, which reads nothing on EKS"
+            refuse(where, SettingsProblem("prometheus", prometheus, problem, "use operator or annotations"))
         if labels and prometheus is not PrometheusKind.OPERATOR:
-            raise ValueError(f"{where}: monitor_labels are given; with prometheus {prometheus} nothing selects by them; leave them out")
+            refuse(where, SettingsProblem("monitor_labels", "", f"with prometheus {prometheus} nothing selects by them", "leave them out"))
         version = args.get("version") or shipped_versions().chart(Chart.DCGM_EXPORTER).version
         check_form(f"{where}: version", version, CHART_VERSION)
         super().__init__("flexspot:index:DcgmExporter", name, {**args}, opts)

@@ -65,12 +65,12 @@ def check_auto_node_class(name: str, args: AutoNodeClassArgs) -> EksNodeDisk:
     where = f"AutoNodeClass {name}"
     called = args["node_class"]
     if not re.fullmatch(RESOURCE_NAME, called) or called == BUILT_IN:
-        allowed = f"it is {FORMS[RESOURCE_NAME]}, and {BUILT_IN} is EKS's own"
-        refuse(where, SettingsProblem("node_class", repr(called), allowed, "rename it"))
+        problem = f"must be {FORMS[RESOURCE_NAME]}, but not {BUILT_IN}, which EKS creates"
+        refuse(where, SettingsProblem("node_class", repr(called), problem, "rename it"))
     check_reservations(where, args)
     check_efa(where, args)
     if (pods := args.get("pods", MOST_PODS)) < 1:
-        refuse(where, SettingsProblem("pods", str(pods), "it is 1 or more", "leave it out for the maximum"))
+        refuse(where, SettingsProblem("pods", str(pods), "must be at least 1", "leave it out for the maximum"))
     check_own_tags(where, args, "Auto Mode or AWS", _RESERVED_TAGS, _RESERVED_PREFIXES)
     return checked_options(where, EksNodeDisk, args)
 
@@ -171,13 +171,14 @@ class AutoAddons(pulumi.ComponentResource):
     """The requested versions of add-ons, known once they exist."""
 
     def __init__(self, name: str, args: AutoAddonsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        where, given = f"AutoAddons {name}:", {**args}
+        where, given = f"AutoAddons {name}", {**args}
         args = filled(AutoAddonsArgs, args)
-        check_cluster_name(where, args["cluster"])
-        check_place(where, args["account"], args["partition"], args["region"])
-        check_role_options(where, args["iam_path"], args["permissions_boundary"])
+        check_cluster_name(f"{where}:", args["cluster"])
+        check_place(f"{where}:", args["account"], args["partition"], args["region"])
+        check_role_options(f"{where}:", args["iam_path"], args["permissions_boundary"])
         if RECOMMENDED in args["addon_versions"].values() and not args["version"]:
-            raise ValueError(f"{where} version is missing, and an add-on's is {RECOMMENDED}; it must be a version such as 1.35; name it")
+            problem = f"is missing, but the version {RECOMMENDED} of an add-on depends on it"
+            refuse(where, SettingsProblem("version", "", problem, "name the cluster's Kubernetes version, such as 1.35"))
         super().__init__("flexspot:index:AutoAddons", name, given, opts)
         policies = ConfigMap(
             f"{name}-network-policies",
@@ -322,11 +323,11 @@ class AutoSystemPool(pulumi.ComponentResource):
     """The NodePool's name."""
 
     def __init__(self, name: str, args: AutoSystemPoolArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        most = args.get("max_nodes", SystemPool.default("max_nodes"))
+        where, most = f"AutoSystemPool {name}", args.get("max_nodes", SystemPool.default("max_nodes"))
         if most < 1:
-            raise ValueError(f"AutoSystemPool {name}: max_nodes is {most}; it must be at least 1; leave it out for 4")
+            refuse(where, SettingsProblem("max_nodes", str(most), "must be at least 1", "leave it out for 4"))
         if args["pool"] in {"system", "general-purpose"}:
-            raise ValueError(f"AutoSystemPool {name}: pool is {args['pool']!r}, which EKS makes itself; rename it")
+            refuse(where, SettingsProblem("pool", repr(args["pool"]), "is the name of a NodePool that EKS creates", "rename it"))
         super().__init__("flexspot:index:AutoSystemPool", name, {**args}, opts)
         wanted = {
             CAPACITY_TYPE_LABEL: ["on-demand"],

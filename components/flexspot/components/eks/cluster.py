@@ -12,6 +12,7 @@ from flexspot.capacity.catalog.versions import RECOMMENDED, Addon, shipped_versi
 from flexspot.capacity.settings.cluster import LogDays, Support, SystemPool
 from flexspot.capacity.settings.network import WIDEST, Access, ControlPlane, EksNetworkSettings, too_wide
 from flexspot.capacity.settings.teams import RESERVED_GROUPS
+from flexspot.capacity.values.errors import SettingsProblem
 from flexspot.capacity.values.names import ADDON_VERSION, AMI_ALIAS, EKS_VERSION, IAM_ROLE
 from flexspot.components.cloud_names import (
     DISCOVERY_TAG,
@@ -28,7 +29,7 @@ from flexspot.components.eks.cluster_args import EksClusterArgs, EksSystemPoolAr
 from flexspot.components.eks.system_nodes import role_name, system_node_group
 from flexspot.components.iam import VERSION, PolicyDocument, RoleShape, Statement, as_json, granted_role, service_trust
 from flexspot.components.kubeconfig import eks_credentials_command, eks_kubeconfig, part_of
-from flexspot.components.shared_args import check_role_options, checked_options, filled, ipv4_range, publish
+from flexspot.components.shared_args import check_role_options, checked_options, filled, ipv4_range, publish, refuse
 
 ACCESSES = [Access.PRIVATE.value, Access.PUBLIC_CIDRS.value]
 """EKS's kinds of access. It has no dns_iam, because no endpoint checks IAM before the request reaches the API server."""
@@ -44,88 +45,77 @@ _ARM = re.compile(r"(a1|[a-z]+\d+g[a-z]*)\..*")
 
 def check_cluster(name: str, args: EksClusterArgs) -> None:
     """Raise ValueError for values that EKS would reject, and for unsafe or unlimited clusters."""
-    where = f"EksCluster {name}:"
-    check_cluster_name(where, args["cluster"])
-    check_place(where, args["account"], args["partition"], args["region"])
-    check_form(f"{where} version", args["version"], EKS_VERSION)
-    check_choice(f"{where} support", args["support"], list(Support))
-    check_choice(f"{where} access", args["access"], ACCESSES)
+    where, days = f"EksCluster {name}", args["log_retention_days"]
+    check_cluster_name(f"{where}:", args["cluster"])
+    check_place(f"{where}:", args["account"], args["partition"], args["region"])
+    check_form(f"{where}: version", args["version"], EKS_VERSION)
+    check_choice(f"{where}: support", args["support"], list(Support))
+    check_choice(f"{where}: access", args["access"], ACCESSES)
     _check_cidrs(where, args)
-    if args["log_retention_days"] not in RETENTIONS:
-        raise ValueError(
-            f"{where} log_retention_days is {args['log_retention_days']}; allowed: {', '.join(map(str, RETENTIONS))}; use 90 if in doubt"
-        )
+    if days not in RETENTIONS:
+        problem = f"must be one of {', '.join(map(str, RETENTIONS))}"
+        refuse(where, SettingsProblem("log_retention_days", str(days), problem, "use 90 if in doubt"))
     _check_admins(where, args)
     _check_nodes(where, args)
     _check_versions(where, args["addon_versions"])
-    check_kms_key(where.removesuffix(":"), args["logs_kms_key"])
-    check_role_options(where, args["iam_path"], args["permissions_boundary"])
+    check_kms_key(where, args["logs_kms_key"])
+    check_role_options(f"{where}:", args["iam_path"], args["permissions_boundary"])
 
 
 def _check_nodes(where: str, args: EksClusterArgs) -> None:
     auto_mode = args["auto_mode"]
     for key, value in (("system_pool", args["system_pool"]), ("ami", args["ami"])):
         if (value is None) != auto_mode:
-            given = "given" if value is not None else "not given"
-            raise ValueError(
-                f"{where} {key} is {given} with auto_mode {auto_mode}; only one of the two can be set: in Auto Mode AWS manages the nodes; "
-                f"{'leave it out' if auto_mode else 'give it'}"
-            )
+            problem = "is not allowed with auto_mode, where AWS manages the nodes" if auto_mode else "is required without auto_mode"
+            refuse(where, SettingsProblem(key, "", problem, "leave it out" if auto_mode else "give it"))
     if not auto_mode:
-        check_form(f"{where} ami", args["ami"] or "", AMI_ALIAS)
+        check_form(f"{where}: ami", args["ami"] or "", AMI_ALIAS)
         _check_system_pool(where, system_pool_of(args))
 
 
 def _check_cidrs(where: str, args: EksClusterArgs) -> None:
-    checked_options(where.removesuffix(":"), EksNetworkSettings, args, "services_cidr")
-    checked_options(where.removesuffix(":"), ControlPlane, args)
+    checked_options(where, EksNetworkSettings, args, "services_cidr")
+    checked_options(where, ControlPlane, args)
     ranges = args["private_cidrs"]
     for written in ranges:
-        ipv4_range(f"{where} private_cidrs", written)
+        ipv4_range(f"{where}: private_cidrs", written)
     if too_wide(ranges):
-        problem = f"private_cidrs is {ranges!r}; no range may be wider than /{WIDEST}, a good part of the internet"
-        raise ValueError(f"{where} {problem}; name the ranges of your own network")
+        problem = f"has a range wider than /{WIDEST}, a large part of the internet"
+        refuse(where, SettingsProblem("private_cidrs", repr(ranges), problem, "name the ranges of your own network"))
 
 
 def _check_admins(where: str, args: EksClusterArgs) -> None:
     form = re.compile(rf"arn:{re.escape(args['partition'])}:iam::\d{{12}}:role/[\w+=,.@/-]+")
     invalid = [arn for arn in args["admin_role_arns"] if not form.fullmatch(arn)]
     if invalid or len(set(args["admin_role_arns"])) < len(args["admin_role_arns"]):
-        raise ValueError(
-            f"{where} admin_role_arns is {args['admin_role_arns']!r}; it must have ARNs of roles, each once, such as "
-            f"arn:{args['partition']}:iam::{args['account']}:role/platform-admin; for a user or a session, name its role"
-        )
+        example = f"arn:{args['partition']}:iam::{args['account']}:role/platform-admin"
+        problem, remedy = f"must list ARNs of roles, each once, such as {example}", "for a user or a session, name its role"
+        refuse(where, SettingsProblem("admin_role_arns", repr(args["admin_role_arns"]), problem, remedy))
 
 
 def _check_system_pool(where: str, pool: EksSystemPoolArgs) -> None:
     if not re.fullmatch(r"[a-z][a-z0-9-]*\.[a-z0-9-]+", pool["machine"]) or _ARM.fullmatch(pool["machine"]):
-        raise ValueError(
-            f"{where} system_pool.machine is {pool['machine']!r}; it must be an instance type with an x86 processor; name one, such as "
-            "m6i.large"
-        )
-    checked_options(f"{where} system_pool", SystemPool, pool)
+        problem = "must be an instance type with an x86 processor"
+        refuse(where, SettingsProblem("system_pool.machine", repr(pool["machine"]), problem, "name one, such as m6i.large"))
+    checked_options(f"{where}: system_pool", SystemPool, pool)
     if pool["disk_gib"] < _SMALLEST_DISK_GIB:
-        raise ValueError(
-            f"{where} system_pool.disk_gib is {pool['disk_gib']}; it must be at least {_SMALLEST_DISK_GIB}; use 50 if in doubt"
-        )
+        least = f"must be at least {_SMALLEST_DISK_GIB}"
+        refuse(where, SettingsProblem("system_pool.disk_gib", str(pool["disk_gib"]), least, "use 50 if in doubt"))
 
 
 def _check_versions(where: str, versions: dict[str, str]) -> None:
     for addon, version in versions.items():
-        check_choice(f"{where} addon_versions names {addon!r}, which", addon, sorted(each.name for each in ADDONS))
+        check_choice(f"{where} addon_versions", addon, sorted(each.name for each in ADDONS))
         if version == RECOMMENDED:
             continue
         if not re.fullmatch(ADDON_VERSION, version):
-            raise ValueError(
-                f"{where} addon_versions.{addon} is {version!r}; it must be {RECOMMENDED}, or a version as EKS spells it, such as "
-                "v1.14.3-eksbuild.3; `aws eks describe-addon-versions` lists them"
-            )
+            form = f"must be {RECOMMENDED}, or a version as EKS spells it, such as v1.14.3-eksbuild.3"
+            remedy = "list the versions with `aws eks describe-addon-versions`"
+            refuse(where, SettingsProblem(f"addon_versions.{addon}", repr(version), form, remedy))
         floor = shipped_versions().addons_at_least.get(Addon(addon))
         if floor is not None and version_order(version) < version_order(floor.version):
-            raise ValueError(
-                f"{where} addon_versions.{addon} is {version!r}; it must be {floor.version} or newer, because "
-                f"{floor.because}; name a newer one"
-            )
+            problem = f"must be {floor.version} or newer, because {floor.because}"
+            refuse(where, SettingsProblem(f"addon_versions.{addon}", repr(version), problem, "name a newer one"))
 
 
 _ADMIN = "AmazonEKSClusterAdminPolicy"
@@ -435,7 +425,7 @@ class EksTeamLogins(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: EksTeamLoginsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         partition, tags = args.get("partition", "aws"), args.get("tags", {})
-        _check_logins(f"EksTeamLogins {name}:", partition, args["groups"])
+        _check_logins(f"EksTeamLogins {name}", partition, args["groups"])
         super().__init__("flexspot:index:EksTeamLogins", name, {**args, "partition": partition, "tags": tags}, opts)
         entries = [
             eks.AccessEntry(
@@ -456,18 +446,16 @@ class EksTeamLogins(pulumi.ComponentResource):
 
 
 def _check_logins(where: str, partition: str, groups: dict[str, list[str]]) -> None:
-    check_choice(f"{where} partition", partition, list(PARTITIONS))
+    check_choice(f"{where}: partition", partition, list(PARTITIONS))
     for role, of_role in groups.items():
-        check_form(f"{where} groups names {role!r}, which", role, IAM_ROLE)
+        check_form(f"{where} groups", role, IAM_ROLE)
         if not re.match(rf"arn:{re.escape(partition)}:", role):
-            raise ValueError(
-                f"{where} groups names {role}, a role of another partition than {partition}; name a role of the cluster's partition"
-            )
+            problem = f"belongs to another partition than the cluster, {partition}"
+            refuse(where, SettingsProblem(f"groups.{role}", "", problem, "name a role of the cluster's partition"))
         if not of_role:
-            raise ValueError(f"{where} groups has no group for {role}, which would have no permissions; name one, or leave the role out")
+            empty = "is empty, so the role would have no permissions"
+            refuse(where, SettingsProblem(f"groups.{role}", "", empty, "name a group, or leave the role out"))
         for group in of_role:
             if not group or group.startswith(RESERVED_GROUPS):
-                raise ValueError(
-                    f"{where} groups has {group!r} for {role}; EKS reserves names that begin with "
-                    f"{', '.join(RESERVED_GROUPS)}; choose another name"
-                )
+                reserved = f"is empty or begins with a prefix that EKS reserves: {', '.join(RESERVED_GROUPS)}"
+                refuse(where, SettingsProblem(f"groups.{role}", repr(group), reserved, "choose another name"))

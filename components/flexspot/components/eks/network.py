@@ -13,9 +13,10 @@ from pulumi_aws import ec2, vpc
 from flexspot.capacity.catalog.machines import is_zone_id, zone_id_prefix
 from flexspot.capacity.catalog.platform import default_services
 from flexspot.capacity.settings.network import CONTROL_PLANE_ZONES, EKS_ZONES, EksNetworkSettings, Nat, control_plane_ranges
+from flexspot.capacity.values.errors import SettingsProblem
 from flexspot.capacity.values.names import AWS_REGION
 from flexspot.components.cloud_names import DISCOVERY_TAG, check_cluster_name, check_form, fitted
-from flexspot.components.shared_args import checked_options, defaults, filled, publish
+from flexspot.components.shared_args import checked_options, defaults, filled, publish, refuse
 
 _SERVICE = r"[a-z][a-z0-9]*([.-][a-z0-9]+)*"
 
@@ -92,30 +93,27 @@ def named(args: EksNetworkArgs, part: str) -> dict[str, str]:
 
 def check_network(name: str, args: EksNetworkArgs) -> None:
     """Raise ValueError for values that AWS would reject, and for ranges that conflict."""
-    where = f"EksNetwork {name}:"
-    check_cluster_name(where, args["cluster"])
-    check_form(f"{where} region", args["region"], AWS_REGION)
+    where = f"EksNetwork {name}"
+    check_cluster_name(f"{where}:", args["cluster"])
+    check_form(f"{where}: region", args["region"], AWS_REGION)
     _check_zones(where, "zones", args["zones"], args["region"])
     if args["control_plane_zones"]:
         _check_zones(where, "control_plane_zones", args["control_plane_zones"], args["region"])
-    checked_options(where.removesuffix(":"), EksNetworkSettings, args)
+    checked_options(where, EksNetworkSettings, args)
     _check_ranges(where, args)
     services = services_of(args)
     if len(set(services)) < len(services) or not all(re.fullmatch(_SERVICE, each) for each in services):
-        raise ValueError(
-            f"{where} endpoints is {args['endpoints']!r}; it must have short names of services, each once, such as ecr.api; leave out the "
-            "prefix com.amazonaws and the region"
-        )
+        problem = "must list short names of services, each once, such as ecr.api"
+        refuse(where, SettingsProblem("endpoints", repr(args["endpoints"]), problem, "leave out the prefix com.amazonaws and the region"))
 
 
 def _check_zones(where: str, key: str, zones: list[str], region: str) -> None:
     forms = (re.escape(region) + "[a-z]", re.escape(zone_id_prefix(region)) + r"\d+")
     alike = any(all(re.fullmatch(form, zone) for zone in zones) for form in forms)
     if len(zones) not in EKS_ZONES or not alike or len(set(zones)) < len(zones):
-        raise ValueError(
-            f"{where} {key} is {zones!r}; it must have two to six zones of {region}, each once, all by name or all by id; name "
-            f"some, such as {region}a and {region}b, or {zone_id_prefix(region)}1 and {zone_id_prefix(region)}2"
-        )
+        problem = f"must list two to six zones of {region}, each once, all by name or all by id"
+        remedy = f"name some, such as {region}a and {region}b, or {zone_id_prefix(region)}1 and {zone_id_prefix(region)}2"
+        refuse(where, SettingsProblem(key, repr(zones), problem, remedy))
 
 
 def _check_ranges(where: str, args: EksNetworkArgs) -> None:
@@ -125,17 +123,17 @@ def _check_ranges(where: str, args: EksNetworkArgs) -> None:
     for key, written in (ranges | {"control_plane_cidrs": args["control_plane_cidrs"]}).items():
         owners = control_plane_zones(args) if key == "control_plane_cidrs" else args["zones"]
         if len(written) != len(owners) and (written or key in ranges):
-            allowed = f"it must have one range for each zone, in the order of {zones[key]}"
-            raise ValueError(f"{where} {key} is {written!r} for {len(owners)} zones; {allowed}; add or remove some")
+            problem = f"must list {len(owners)} ranges, one for each zone, in the order of {zones[key]}"
+            refuse(where, SettingsProblem(key, repr(written), problem, "add or remove some"))
     ranges["control_plane_cidrs"] = [*control_plane(args).values()]
-    subnets = [(f"{key} {each}", IPv4Network(each)) for key, written in ranges.items() for each in written]
+    subnets = [(key, IPv4Network(each)) for key, written in ranges.items() for each in written]
     vpc = IPv4Network(args["vpc_cidr"])
-    for called, subnet in subnets:
+    for key, subnet in subnets:
         if not subnet.subnet_of(vpc):
-            raise ValueError(f"{where} {called} is outside vpc_cidr, {vpc}; a subnet is inside its VPC; move it, or widen vpc_cidr")
-    for (one, its), (other, others) in combinations(subnets, 2):
-        if its.overlaps(others):
-            raise ValueError(f"{where} {one} overlaps with {other}; subnets share no address; move one of them")
+            refuse(where, SettingsProblem(key, str(subnet), f"is outside vpc_cidr, {vpc}", "move the range, or widen vpc_cidr"))
+    for (key, subnet), (other, others) in combinations(subnets, 2):
+        if subnet.overlaps(others):
+            refuse(where, SettingsProblem(key, str(subnet), f"overlaps with {other} {others}", "move one of the two ranges"))
 
 
 S3 = "s3"
@@ -394,7 +392,8 @@ class EfaSecurityGroup(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: EfaSecurityGroupArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         if not args["cluster"]:
-            raise ValueError(f"EfaSecurityGroup {name}: cluster is ''; it is part of the group's name; give the cluster's name")
+            problem = "must not be empty: the group's name contains it"
+            refuse(f"EfaSecurityGroup {name}", SettingsProblem("cluster", "''", problem, "give the cluster's name"))
         super().__init__("flexspot:index:EfaSecurityGroup", name, {**args}, opts)
         # AWS rejects names that begin with sg-, as a cluster's name may.
         called = fitted(f"efa-{args['cluster']}", NAME_CHARACTERS)

@@ -144,7 +144,7 @@ class GkeCluster(pulumi.ComponentResource):
         cluster = container.Cluster(
             f"{name}-cluster",
             _cluster(args),
-            # GKE's answer about the pool that was removed is about another one.
+            # After the default pool is removed, GKE reports these fields of a different pool.
             pulumi.ResourceOptions(
                 parent=self,
                 protect=args["deletion_protection"],
@@ -152,8 +152,8 @@ class GkeCluster(pulumi.ComponentResource):
                 hooks=limit_hook(name),
             ),
         )
-        # Not an output: everything with GPUs depends on it. A cluster that only has GPU pools does not get GKE's own taint on them, and has
-        # no place for pods that tolerate no taint. None on Autopilot.
+        # Resources with GPUs depend on it. If a cluster only has GPU pools, GKE does not taint them, and pods without tolerations have no
+        # nodes. None on Autopilot.
         self.system_pool = None if args["system_pool"] is None else system_node_pool(name, args, args["system_pool"], cluster.name, self)
 
         self.cluster_name = cluster.name if args["min_version"] is None else self._offered(name, args, args["min_version"], cluster)
@@ -354,13 +354,13 @@ def refusal(version: str, channel: str, *, running: str | None, offered: Offered
     if offered is None or name in offered.newest or (running is not None and not is_below(running, version)):
         return None
     default = offered.default.get(name)
-    remedy = f"its default is {default}: say {minor_version(default)!r}, or leave it out" if default else "leave it out"
-    return f"min_version is {version!r}, and the channel {channel} offers no release of it; {remedy} (cluster.min_version)"
+    remedy = f"use {minor_version(default)!r} (its default is {default}), or leave it out" if default else "leave it out"
+    return f"min_version (is {version!r}): the channel {channel} offers no release of it; {remedy} (cluster.min_version)"
 
 
 REMEDY = (
-    "GKE reportedly keeps a limit that is removed while node auto-provisioning is on, so this one would stay, or the run would fail: "
-    "list accelerators without a pool, or that only boot from Hyperdisk, in `cluster.former_accelerators`"
+    "GKE is reported to keep a limit that is removed while node auto-provisioning is on, so the limit would stay or the update would fail; "
+    "list accelerators without a pool, or whose pools only boot from Hyperdisk, in `cluster.former_accelerators`"
 )
 
 

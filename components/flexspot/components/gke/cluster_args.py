@@ -11,8 +11,9 @@ from flexspot.capacity.settings.cluster import GkeClusterSettings, GkeMode, GkeS
 from flexspot.capacity.settings.gke_rules import confidential_refusals
 from flexspot.capacity.settings.network import Access, ControlPlane, GkeNetworkSettings
 from flexspot.capacity.settings.platform import Observability
+from flexspot.capacity.values.errors import SettingsProblem
 from flexspot.components.cloud_names import CLUSTER_NAME_LENGTH, check_choice, check_name, check_project
-from flexspot.components.shared_args import checked_options, defaults, filled, refuse_first
+from flexspot.components.shared_args import checked_options, defaults, filled, refuse, refuse_first
 
 
 @defaults(min_nodes=SystemPool.default("min_nodes"), max_nodes=SystemPool.default("max_nodes"), disk_gib=100)
@@ -229,7 +230,7 @@ _SMALLEST_DISK_GIB = 10
 
 
 def check_cluster(name: str, args: GkeClusterArgs) -> None:
-    """Raise ValueError for values that GKE would reject, and for unsafe or unlimited clusters."""
+    """Raise ValueError for values that GKE would reject, and for clusters that are insecure or can grow without limit."""
     where = f"GkeCluster {name}"
     check_name(f"{where}: cluster", args["cluster"], CLUSTER_NAME_LENGTH)
     check_project(f"{where}: project", args["project"])
@@ -237,10 +238,8 @@ def check_cluster(name: str, args: GkeClusterArgs) -> None:
     checked_options(where, GkeClusterSettings, args, "mode", "release_channel", "min_version", "groups_domain", "maintenance", "security")
     network = checked_options(where, GkeNetworkSettings, args, "control_plane_cidr", "max_pods_per_node", "runner_cidrs")
     if checked_options(where, ControlPlane, args).access is Access.DNS_IAM and network.runner_cidrs:
-        raise ValueError(
-            f"{where}: runner_cidrs is {args['runner_cidrs']!r} with access dns_iam; only allowed if the API server has an address; "
-            "leave it out, or use private"
-        )
+        problem = "is not allowed with access dns_iam, where the API server has no address"
+        refuse(where, SettingsProblem("runner_cidrs", repr(args["runner_cidrs"]), problem, "leave it out, or use access private"))
     if is_autopilot(args):
         _check_autopilot(where, args)
     else:
@@ -249,26 +248,23 @@ def check_cluster(name: str, args: GkeClusterArgs) -> None:
 
 def _check_zones(where: str, args: GkeClusterArgs) -> None:
     zones, region = args["zones"], args["region"]
-    foreign = [zone for zone in zones if not re.fullmatch(re.escape(region) + "-[a-z]", zone)]
-    if not zones or foreign or len(set(zones)) < len(zones):
-        raise ValueError(
-            f"{where}: zones is {zones!r}; it must have zones of {region}, each once and at least one; name some, such as {region}-a"
-        )
+    strangers = [zone for zone in zones if not re.fullmatch(re.escape(region) + "-[a-z]", zone)]
+    if not zones or strangers or len(set(zones)) < len(zones):
+        problem = f"must be zones of {region}, at least one and each once"
+        refuse(where, SettingsProblem("zones", repr(zones), problem, f"use some, such as {region}-a"))
 
 
 def _check_autopilot(where: str, args: GkeClusterArgs) -> None:
     for name, value in (("system_pool", args["system_pool"]), ("auto_provisioning", args["auto_provisioning"])):
         if value is not None:
-            raise ValueError(
-                f"{where}: {name} is {value!r} with mode autopilot; there GKE manages all nodes; leave it out, or use standard"
-            )
+            problem = "is not allowed with mode autopilot, where GKE manages all nodes"
+            refuse(where, SettingsProblem(name, repr(value), problem, "leave it out, or use mode standard"))
 
 
 def _check_standard(where: str, args: GkeClusterArgs) -> None:
     if args["system_pool"] is None:
-        raise ValueError(
-            f"{where}: system_pool is None with mode standard; controllers need nodes without GPUs; give one, such as e2-standard-4"
-        )
+        problem = "is required with mode standard, because controllers need nodes without GPUs"
+        refuse(where, SettingsProblem("system_pool", "", problem, "add one, with a machine such as e2-standard-4"))
     _check_system_pool(where, filled(GkeSystemPoolArgs, args["system_pool"]), len(args["zones"]))
     if args["auto_provisioning"] is not None:
         _check_ceilings(where, args["auto_provisioning"])
@@ -276,16 +272,14 @@ def _check_standard(where: str, args: GkeClusterArgs) -> None:
 
 def _check_system_pool(where: str, pool: GkeSystemPoolArgs, zones: int) -> None:
     if not pool["machine"]:
-        raise ValueError(f"{where}: system_pool.machine is empty; it must be a machine type; name one, such as e2-standard-4")
+        refuse(where, SettingsProblem("system_pool.machine", "empty", "must be a machine type", "use one such as e2-standard-4"))
     options = checked_options(f"{where}: system_pool", GkeSystemPool, pool)
     if options.max_nodes < zones:
-        raise ValueError(
-            f"{where}: system_pool.max_nodes is {options.max_nodes} in {zones} zones; it must be at least {zones}, because the pool starts "
-            "with a node in each; raise it, or name fewer zones"
-        )
+        problem = f"must be at least {zones}, because the pool starts with a node in each of the {zones} zones"
+        refuse(where, SettingsProblem("system_pool.max_nodes", str(options.max_nodes), problem, "raise it, or use fewer zones"))
     if pool["disk_gib"] < _SMALLEST_DISK_GIB:
-        problem = f"system_pool.disk_gib is {pool['disk_gib']}; it must be at least {_SMALLEST_DISK_GIB}"
-        raise ValueError(f"{where}: {problem}; use 100 if in doubt")
+        limit = f"must be at least {_SMALLEST_DISK_GIB}"
+        refuse(where, SettingsProblem("system_pool.disk_gib", str(pool["disk_gib"]), limit, "use 100 if in doubt"))
     if pool["boot_disk_type"] is not None:
         check_choice(f"{where}: system_pool.boot_disk_type", pool["boot_disk_type"], list(BootDisk))
     known = machines_of(Vendor.GCP).get(pool["machine"])
@@ -302,10 +296,9 @@ def _check_ceilings(where: str, auto_provisioning: GkeAutoProvisioningArgs) -> N
     }
     for name, ceiling in ceilings.items():
         if ceiling is None or not 1 <= ceiling <= LARGEST_CEILING:
-            raise ValueError(
-                f"{where}: auto_provisioning.{name} is {ceiling}; it must be 1 to {LARGEST_CEILING:,}; set what the whole cluster may "
-                "have at most, its declared pools included"
-            )
+            remedy = "set the maximum of the whole cluster, including its declared pools"
+            refuse(where, SettingsProblem(f"auto_provisioning.{name}", str(ceiling), f"must be 1 to {LARGEST_CEILING:,}", remedy))
     for name in accelerators:
         if not re.fullmatch(r"[a-z][a-z0-9-]*-[a-z0-9-]*[a-z0-9]", name):
-            raise ValueError(f"{where}: auto_provisioning.accelerators names {name!r}; it must be GKE's name of a GPU, such as nvidia-l4")
+            problem = "is not GKE's name of a GPU"
+            refuse(where, SettingsProblem("auto_provisioning.accelerators", repr(name), problem, "use a name such as nvidia-l4"))

@@ -11,8 +11,9 @@ from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 from flexspot.capacity.catalog.capacity_type import CapacityType, facts_of
 from flexspot.capacity.settings.gke_rules import CRITICAL_PODS_SECONDS
 from flexspot.capacity.settings.pools import GkePool
+from flexspot.capacity.values.errors import SettingsProblem
 from flexspot.components.gke.gpu_pool_args import GkeMachineArgs, RequestedGpus, gpu_machine
-from flexspot.components.shared_args import publish
+from flexspot.components.shared_args import publish, refuse
 
 GPU_DRIVERS = {"default": "default", "latest": "latest", "disabled": "autoinstall-disabled"}
 
@@ -91,41 +92,37 @@ def priority_spec(where: str, priority: ComputeClassPriorityArgs, *, autopilot: 
     pools = priority.get("pools")
     if pools is not None:
         if autopilot:
-            raise ValueError(f"{where}: pools are {', '.join(pools)}; Autopilot has no declared node pools; name machine and GPUs instead")
-        if extra := sorted(given - {"pools"}):
-            raise ValueError(f"{where}: pools cannot be combined with {', '.join(extra)}; use two priorities")
+            refuse(where, SettingsProblem("pools", ", ".join(pools), "Autopilot has no declared pools", "set machine and GPUs instead"))
+        if beside := sorted(given - {"pools"}):
+            refuse(where, SettingsProblem("pools", ", ".join(pools), f"excludes {', '.join(beside)}", "use two priorities"))
         if not pools or len(set(pools)) != len(pools):
-            raise ValueError(f"{where}: pools are {', '.join(pools) or 'empty'}; a priority names at least one pool, each once")
+            refuse(where, SettingsProblem("pools", ", ".join(pools) or "empty", "must be at least one pool, each once", ""))
         return {"nodepools": list(pools)}
     if missing := sorted(_CREATION_FIELDS - given):
-        raise ValueError(
-            f"{where}: {', '.join(missing)} missing; a priority names existing pools, or {', '.join(sorted(_CREATION_FIELDS))}"
-        )
+        raise ValueError(f"{where}: {', '.join(missing)}: missing; set only pools, or all of {', '.join(sorted(_CREATION_FIELDS))}")
     return _created(where, priority, autopilot=autopilot)
 
 
 def _created(where: str, priority: ComputeClassPriorityArgs, *, autopilot: bool) -> dict[str, Any]:
     capacity_type = priority.get("capacity_type")
     if autopilot and capacity_type not in _ON_AUTOPILOT:
-        raise ValueError(f"{where}: capacity_type is {capacity_type}; Autopilot has {', '.join(_ON_AUTOPILOT)}; use one of these")
+        raise ValueError(f"{where}: capacity_type (is {capacity_type}): must be one of {', '.join(_ON_AUTOPILOT)} on Autopilot")
     if not autopilot and capacity_type not in {CapacityType.SPOT, CapacityType.FLEX_START}:
-        raise ValueError(
-            f"{where}: capacity_type is {capacity_type}; GKE creates pools of spot and flex-start here; "
-            "for others name a pool with a ceiling in pools, because pools that GKE creates have none"
-        )
+        problem = "must be spot or flex-start, because pools that GKE creates have no ceiling"
+        refuse(where, SettingsProblem("capacity_type", str(capacity_type), problem, "for other types, list a pool with a ceiling in pools"))
     gpus, described = cast("int", priority.get("gpus")), priority.get("machine_description")
     machine = gpu_machine(where, RequestedGpus(str(priority.get("machine")), str(priority.get("accelerator")), gpus, described))
     if capacity_type == CapacityType.FLEX_START and not machine.flex_start:
-        raise ValueError(f"{where}: machine is {machine.name}; DWS does not offer it; use another machine, or spot")
+        refuse(where, SettingsProblem("machine", machine.name, "DWS does not offer it", "use another machine, or spot"))
     if capacity_type == CapacityType.ON_DEMAND and not machine.on_demand:
-        raise ValueError(f"{where}: machine is {machine.name}; Google does not sell it on demand; use another machine, or spot")
+        refuse(where, SettingsProblem("machine", machine.name, "Google does not sell it on demand", "use another machine, or spot"))
     driver = priority.get("driver") or "default"
     if driver not in GPU_DRIVERS:
-        raise ValueError(f"{where}: driver is {driver}; it is {', '.join(GPU_DRIVERS)}; use one of these")
+        refuse(where, SettingsProblem("driver", driver, f"must be one of {', '.join(GPU_DRIVERS)}", ""))
     disk_gib = _given_or(GkePool.default("boot_disk_gib"), priority.get("boot_disk_gib"))
     least, most = GkePool.bounds("boot_disk_gib")
     if not least <= disk_gib <= most:
-        raise ValueError(f"{where}: boot_disk_gib is {disk_gib}; GKE takes {least} to {most}; GPU images need about 100")
+        refuse(where, SettingsProblem("boot_disk_gib", str(disk_gib), f"must be {least} to {most}", "use 100 or more for GPU images"))
     zones = priority.get("zones")
     scarce = capacity_type in {CapacityType.SPOT, CapacityType.FLEX_START}
     return {
@@ -141,16 +138,14 @@ def _created(where: str, priority: ComputeClassPriorityArgs, *, autopilot: bool)
 def _capacity_fields(where: str, capacity_type: str, priority: ComputeClassPriorityArgs) -> dict[str, Any]:
     reservation = priority.get("reservation")
     if (capacity_type == CapacityType.RESERVED) != (reservation is not None):
-        what = "is missing" if reservation is None else f"is {reservation['name']}"
-        raise ValueError(
-            f"{where}: reservation {what} with capacity_type {capacity_type}; a reserved priority must name one, and no other may"
-        )
+        what = ": is required" if reservation is None else f" (is {reservation['name']}): is not allowed"
+        raise ValueError(f"{where}: reservation{what} with capacity_type {capacity_type}; set it for reserved, and for no other")
     if capacity_type == CapacityType.SPOT:
         return _spot(where, priority)
     if capacity_type == CapacityType.FLEX_START:
         return _flex_start(where, priority)
-    if extra := sorted(key for key in _TIME_LIMITS if priority.get(key) is not None):
-        raise ValueError(f"{where}: {', '.join(extra)} given; nodes of {capacity_type} do not end; leave it out")
+    if beside := sorted(key for key in _TIME_LIMITS if priority.get(key) is not None):
+        raise ValueError(f"{where}: {', '.join(beside)}: nodes of {capacity_type} do not end; leave it out, or use spot or flex-start")
     if reservation is None:
         # Autopilot only uses reservations that are named, so open ones need no exclusion.
         return {"spot": False}
@@ -163,9 +158,11 @@ def _spot(where: str, priority: ComputeClassPriorityArgs) -> dict[str, Any]:
     seconds, grace = priority.get("max_run_seconds"), priority.get("shutdown_grace_seconds")
     shortest, longest = _SPOT_RUN_SECONDS
     if seconds is not None and not shortest <= seconds <= longest:
-        raise ValueError(f"{where}: max_run_seconds is {seconds}; Spot takes {shortest} to {longest} (120 days); leave it out for no limit")
+        raise ValueError(
+            f"{where}: max_run_seconds (is {seconds}): Spot allows {shortest} to {longest} (120 days); leave it out for no end"
+        )
     if grace is not None and grace not in _GRACES:
-        raise ValueError(f"{where}: shutdown_grace_seconds is {grace}; a ComputeClass takes 30 or 120; pods get 15 seconds less")
+        refuse(where, SettingsProblem("shutdown_grace_seconds", str(grace), "a ComputeClass allows 30 or 120", "pods get 15 seconds less"))
     kubelet = {"shutdownGracePeriodSeconds": grace, "shutdownGracePeriodCriticalPodsSeconds": CRITICAL_PODS_SECONDS}
     return {
         "spot": True,
@@ -176,15 +173,13 @@ def _spot(where: str, priority: ComputeClassPriorityArgs) -> dict[str, Any]:
 
 def _flex_start(where: str, priority: ComputeClassPriorityArgs) -> dict[str, Any]:
     if (grace := priority.get("shutdown_grace_seconds")) is not None:
-        raise ValueError(f"{where}: shutdown_grace_seconds is {grace}; it belongs to spot; leave it out")
+        refuse(where, SettingsProblem("shutdown_grace_seconds", str(grace), "is only for spot", "leave it out"))
     facts = facts_of("gke")[CapacityType.FLEX_START]
     shortest, longest = facts.min_run_seconds or 0, facts.max_run_seconds or 0
     seconds = _given_or(longest, priority.get("max_run_seconds"))
     if not shortest <= seconds <= longest:
-        raise ValueError(
-            f"{where}: max_run_seconds is {seconds}; flex-start takes {shortest} (10 minutes) to {longest} (7 days); "
-            "use one of these, and checkpoints for longer work"
-        )
+        problem = f"must be {shortest} (10 minutes) to {longest} (7 days) for flex-start"
+        refuse(where, SettingsProblem("max_run_seconds", str(seconds), problem, "use checkpoints for longer work"))
     return {
         "flexStart": {"enabled": True},
         "maxRunDurationSeconds": seconds,
@@ -282,14 +277,14 @@ class ComputeClass(pulumi.ComponentResource):
 def _check(name: str, args: ComputeClassArgs) -> None:
     where = f"ComputeClass {name}"
     if not _NAME.fullmatch(args["name"]):
-        raise ValueError(f"{where}: name is {args['name']}; it is up to 63 lower-case letters, digits and inner hyphens; rename the class")
+        refuse(where, SettingsProblem("name", args["name"], "must be 1 to 63 lower-case letters, digits and inner hyphens", "rename it"))
     if not args["priorities"]:
-        raise ValueError(f"{where}: priorities is empty; a class has at least one; name a pool, as in {{pools: [POOL]}}")
+        refuse(where, SettingsProblem("priorities", "empty", "a class needs at least one", "add one, such as {pools: [POOL]}"))
     delay = args.get("consolidation_delay_minutes", 10)
     if not 1 <= delay <= _LONGEST_DELAY_MINUTES:
-        raise ValueError(f"{where}: consolidation_delay_minutes is {delay}; GKE takes 1 to {_LONGEST_DELAY_MINUTES}; use one of these")
+        refuse(where, SettingsProblem("consolidation_delay_minutes", str(delay), f"must be 1 to {_LONGEST_DELAY_MINUTES}", ""))
     creates, account = any(map(creates_pools, args["priorities"])), args.get("service_account")
     if creates and account is None:
-        raise ValueError(f"{where}: service_account is missing; pools that GKE creates would use the project's default account; name one")
+        raise ValueError(f"{where}: service_account: is missing, so GKE's pools would use the project's default one; add one")
     if not creates and account is not None:
-        raise ValueError(f"{where}: service_account is given; every priority names existing pools, which have their own; leave it out")
+        refuse(where, SettingsProblem("service_account", "", "every priority names existing pools, which have their own", "leave it out"))

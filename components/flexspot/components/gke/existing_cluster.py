@@ -12,6 +12,7 @@ from pulumi_gcp.container.outputs import ClusterAddonsConfig, ClusterClusterAuto
 from flexspot.capacity.catalog.versions import is_below, minor_version
 from flexspot.capacity.settings.cluster import GkeMode
 from flexspot.capacity.settings.network import Access
+from flexspot.components.cloud_names import check_choice
 from flexspot.components.in_cluster import answered
 from flexspot.components.kubeconfig import context_name, dns_name_of, gke_credentials_command, gke_kubeconfig, part_of
 from flexspot.components.shared_args import publish
@@ -107,18 +108,18 @@ def problems(args: ExistingGkeClusterArgs, found: FoundGkeCluster) -> Iterator[s
     if mode is not None and (mode == GkeMode.AUTOPILOT) is not found.autopilot:
         has = GkeMode.AUTOPILOT if found.autopilot else GkeMode.STANDARD
         # The provider would replace the cluster for it (google-beta 8.0.0, container_cluster: enable_autopilot is ForceNew).
-        yield f"mode is {mode!r}, and {cluster} is {has}, which GKE never changes; set mode {has} (cluster.mode), or name another cluster"
+        yield f"mode (is {mode!r}): {cluster} is {has}, which GKE cannot change; use mode {has} (cluster.mode), or another cluster"
     # Autopilot always has the next two, whatever the API returns (Google's pages on Workload Identity and on setting up the driver).
     pool = f"{project}.svc.id.goog"
     if not found.autopilot and args.get("workload_identity") and found.workload_pool != pool:
         is_now = f"has the pool {found.workload_pool}, not {pool}" if found.workload_pool else "is off"
         yield (
-            f"Workload Identity of {cluster} {is_now}: no pod could act as its team's service account; its owner turns it on with "
-            f"`{update} --workload-pool={pool}`, which does not change existing nodes"
+            f"Workload Identity of {cluster} {is_now}, so pods cannot act as their team's service account; ask its owner to run "
+            f"`{update} --workload-pool={pool}`, which changes no existing node"
         )
     if not found.autopilot and args.get("gcs_fuse") and not found.gcs_fuse:
         yield (
-            f"the Cloud Storage FUSE driver of {cluster} is off: no pod that mounts a bucket would start; its owner turns it on with "
+            f"the Cloud Storage FUSE driver of {cluster} is off, so pods that mount a bucket would not start; ask its owner to run "
             f"`{update} --update-addons=GcsFuseCsiDriver=ENABLED`"
         )
     yield from _too_old(args, found.version, f"gcloud container clusters upgrade {place} --master")
@@ -133,8 +134,8 @@ def _too_old(args: ExistingGkeClusterArgs, version: str, upgrade: str) -> Iterat
     for least, named in users.items():
         if is_below(version, least):
             yield (
-                f"{args['cluster']} has GKE {version}, and {least} or newer is needed by {', '.join(named)}; its owner upgrades it, "
-                f"one minor version at a time, with `{upgrade} --cluster-version={minor_version(least)}`, or leave out what needs it"
+                f"{args['cluster']} has GKE {version}, but {least} or newer is required by {', '.join(named)}; ask its owner to upgrade "
+                f"it, one minor version at a time, with `{upgrade} --cluster-version={minor_version(least)}`, or leave out these features"
             )
 
 
@@ -148,8 +149,8 @@ def _too_small(args: ExistingGkeClusterArgs, limits: dict[str, int], update: str
         if limit is not None and limit < wanted:
             own = "" if name in {"cpu", "memory"} else f" --max-accelerator type={name},count={wanted}"
             yield (
-                f"node auto-provisioning of {args['cluster']} has a limit of {limit} for {name}, and the pools alone may need up to "
-                f"{wanted}: at the limit no pool grows; its owner raises it with `{update} {both}{own}`, or lower the pools' ceilings"
+                f"node auto-provisioning of {args['cluster']} has a limit of {limit} for {name}, above which no pool grows, but the pools "
+                f"alone may use {wanted}; ask its owner to run `{update} {both}{own}`, or lower the pools' ceilings"
             )
 
 
@@ -173,15 +174,12 @@ class ExistingGkeCluster(pulumi.ComponentResource):
     def __init__(self, name: str, args: ExistingGkeClusterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         where = f"ExistingGkeCluster {name}:"
         access, mode = args.get("access", Access.PRIVATE.value), args.get("mode")
-        if access not in set(Access):
-            raise ValueError(f"{where} access is {access!r}; allowed: {', '.join(Access)}")
-        if mode is not None and mode not in set(GkeMode):
-            raise ValueError(f"{where} mode is {mode!r}; allowed: {', '.join(GkeMode)}")
+        check_choice(f"{where} access", access, list(Access))
+        if mode is not None:
+            check_choice(f"{where} mode", mode, list(GkeMode))
         called, region, zone = args["cluster"], args["region"], args.get("zone")
         if zone is not None and not zone.startswith(f"{region}-"):
-            raise ValueError(
-                f"{where} zone is {zone!r}; it must be a zone of {region}; name the cluster's zone, or leave it out for a regional one"
-            )
+            raise ValueError(f"{where} zone (is {zone!r}): is not a zone of {region}; use the control plane's, or leave it out if regional")
         location = zone or region
         super().__init__("flexspot:index:ExistingGkeCluster", name, {**args}, opts)
         # Resources that depend on the system nodes of a cluster of this project depend on an existing cluster as a whole.

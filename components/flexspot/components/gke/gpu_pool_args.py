@@ -68,7 +68,7 @@ def gpu_machine(where: str, requested: RequestedGpus) -> Machine:
     machines = machines_of(Vendor.GCP)
     if requested.described is not None:
         if machine in machines:
-            raise ValueError(f"{where}: machine_description (is of {machine}): the machine catalog has it; leave it out")
+            refuse(where, SettingsProblem("machine_description", "", f"the catalog already has {machine}", "leave it out"))
         gpu = {"name": accelerator, "count": gpus, "memory_mib": requested.described["gpu_memory_mib"]}
         return checked_options(where, DescribedGkeMachine, {**requested.described, "name": machine, "gpu": gpu}).machine("")
     fits = machines_with(machines, accelerator, gpus)
@@ -80,13 +80,13 @@ def gpu_machine(where: str, requested: RequestedGpus) -> Machine:
     elif found.gpu is None:
         has = "has no GPUs"
     else:
-        has = f"has {' or '.join(map(str, found.gpu.counts))} of {found.gpu.name}"
+        has = f"has {' or '.join(map(str, found.gpu.counts))} {found.gpu.name}"
     if fits:
-        remedy = f"machines that have these are {', '.join(fits)}"
+        remedy = f"use one of {', '.join(fits)}"
     else:
         kinds = sorted({each.gpu.name for each in machines.values() if each.gpu})
-        remedy = f"no machine has these; accelerators are {', '.join(kinds)}"
-    raise ValueError(f"{where}: machine {machine} {has}; requested are {gpus} of {accelerator}; {remedy}")
+        remedy = f"no machine has these; use one of the accelerators {', '.join(kinds)}"
+    raise ValueError(f"{where}: machine (is {machine}): {has} (requested: {gpus} {accelerator}); {remedy}")
 
 
 class GkeReservationArgs(TypedDict):
@@ -306,7 +306,7 @@ def checked_pool(name: str, args: GkeGpuNodePoolArgs) -> CheckedPool:
     where = f"GkeGpuNodePool {name}"
     types = list(facts_of("gke"))
     if args["capacity_type"] not in types:
-        refuse(where, SettingsProblem("capacity_type", args["capacity_type"], f"GKE has {', '.join(types)}", "use one of these"))
+        refuse(where, SettingsProblem("capacity_type", args["capacity_type"], f"must be one of {', '.join(types)}", ""))
     _check_limits(where, args)
     refuse_first(where, _taints_and_labels(where, args))
     requested = RequestedGpus(args["machine"], args["accelerator"], args["gpus_per_node"], args.get("machine_description"))
@@ -322,9 +322,11 @@ def checked_pool(name: str, args: GkeGpuNodePoolArgs) -> CheckedPool:
 def _check_limits(where: str, args: GkeGpuNodePoolArgs) -> None:
     most, least = args["max_nodes"], args.get("min_nodes") or 0
     if most < 1:
-        raise ValueError(f"gpu-pool-without-limit: {where} has max_nodes={most}; a GPU pool has a ceiling of at least one node")
+        raise ValueError(
+            f"gpu-pool-without-limit: {where}: max_nodes (is {most}): a GPU pool needs a ceiling of at least one node; raise it"
+        )
     if not 0 <= least <= most:
-        refuse(where, SettingsProblem("min_nodes", str(least), f"it is 0 to max_nodes, {most}", "change one of them"))
+        refuse(where, SettingsProblem("min_nodes", str(least), f"must be 0 to max_nodes ({most})", "change one of them"))
 
 
 def _taints_and_labels(where: str, args: GkeGpuNodePoolArgs) -> Iterator[SettingsProblem]:
@@ -332,23 +334,21 @@ def _taints_and_labels(where: str, args: GkeGpuNodePoolArgs) -> Iterator[Setting
     of_gpus = [taint for taint in taints if taint["key"] == key]
     if not any(taint["effect"] in {"NoSchedule", "NoExecute"} for taint in of_gpus):
         found = ", ".join(f"{taint['key']}:{taint['effect']}" for taint in taints) or "none"
-        raise ValueError(
-            f"gpu-pool-without-taint: {where} has taints {found}; add {key}=present:NoSchedule, or other pods will fill its nodes"
-        )
+        remedy = f"add {key}=present:NoSchedule"
+        raise ValueError(f"gpu-pool-without-taint: {where}: taints (is {found}): other pods would fill the nodes; {remedy}")
     for taint in of_gpus:
         if taint["value"] != "present":
-            remedy = "write present, or nodes get both taints"
-            yield SettingsProblem(f"the taint on {key}", taint["value"], "GKE sets it with the value present", remedy)
+            problem = "GKE sets a taint of this key with the value present, so the nodes would have two"
+            yield SettingsProblem(f"taints[{key}].value", taint["value"], problem, "write present")
     for taint in taints:
         if taint["effect"] not in TAINT_EFFECTS:
-            effects = f"effects are {', '.join(TAINT_EFFECTS)}"
-            yield SettingsProblem(f"the effect of taint {taint['key']}", taint["effect"], effects, "use one of these")
+            yield SettingsProblem(f"taints[{taint['key']}].effect", taint["effect"], f"must be one of {', '.join(TAINT_EFFECTS)}", "")
     marks = facts_of("gke")[CapacityType(args["capacity_type"])].marks[Origin.NODE_POOL]
     for own in sorted({taint["key"] for taint in taints} & {taint.key for taint in marks.taints}):
-        yield SettingsProblem("taints", own, "GKE sets it and rejects a second one", "leave it out")
+        yield SettingsProblem("taints", own, "is set by GKE, which rejects a second one", "leave it out")
     labels = args.get("node_labels") or {}
     for own in sorted(labels.keys() & (marks.labels.keys() | DEVICE_LABELS)):
-        yield SettingsProblem("node_labels", own, "GKE sets that one by itself", "leave it out")
+        yield SettingsProblem("node_labels", own, "is set by GKE", "leave it out")
 
 
 def _taint_key(args: GkeGpuNodePoolArgs) -> str:
@@ -359,14 +359,12 @@ def _taint_key(args: GkeGpuNodePoolArgs) -> str:
 
 def _place(args: GkeGpuNodePoolArgs) -> Iterator[SettingsProblem]:
     if not re.fullmatch(NAME, args["pool"]):
-        yield SettingsProblem("pool", args["pool"], f"a name is {FORMS[NAME]}", "rename the pool")
+        yield SettingsProblem("pool", args["pool"], f"must be {FORMS[NAME]}", "rename the pool")
     zones, region = args["zones"], args["region"]
     if not zones or any(not zone.startswith(f"{region}-") for zone in zones):
-        yield SettingsProblem("zones", ", ".join(zones) or "empty", f"it lists zones of {region}", f"name one, such as {region}-a")
+        yield SettingsProblem("zones", ", ".join(zones) or "empty", f"must be zones of {region}", f"use one such as {region}-a")
     if (zone := args.get("cluster_zone")) is not None and not zone.startswith(f"{region}-"):
-        yield SettingsProblem(
-            "cluster_zone", zone, f"it is a zone of {region}", "name the cluster's zone, or leave it out for a regional one"
-        )
+        yield SettingsProblem("cluster_zone", zone, f"is not a zone of {region}", "use the control plane's, or leave it out if regional")
     pods, (least, most) = args.get("max_pods_per_node"), GkeNetworkSettings.bounds("max_pods_per_node")
     if pods is not None and not least <= pods <= most:
-        yield SettingsProblem("max_pods_per_node", str(pods), f"GKE takes {least} to {most}", "use one of these")
+        yield SettingsProblem("max_pods_per_node", str(pods), f"must be {least} to {most}", "")

@@ -30,8 +30,9 @@ from pulumi_kubernetes.meta.v1 import LabelSelectorArgs, ObjectMetaArgs
 from flexspot.capacity.catalog.gke_accelerators import GIB_FOLDER, GVNIC_NETWORK, HOST_FOLDER, gpudirect, rdma_network_names
 from flexspot.capacity.catalog.node_labels import GKE_ACCELERATOR_LABEL
 from flexspot.capacity.settings.network import GPUDIRECT_PREFIXES, GkeNetworkSettings, gpudirect_ranges
+from flexspot.capacity.values.errors import SettingsProblem
 from flexspot.components.cloud_names import NETWORK_NAME_LENGTH, check_name, check_project, fitted
-from flexspot.components.shared_args import checked_options, ipv4_range, publish
+from flexspot.components.shared_args import checked_options, ipv4_range, publish, refuse
 
 _MIN_PORTS = 64
 _MAX_PORTS = 4096
@@ -155,13 +156,11 @@ def _checked(name: str, args: GkeNetworkArgs) -> GkeNetworkSettings:
     check_name(f"{where}: network", args["network"], NETWORK_NAME_LENGTH)
     net = checked_options(where, GkeNetworkSettings, args)
     if net.pods_range == net.services_range:
-        raise ValueError(
-            f"{where}: pods_range and services_range are both {net.pods_range!r}; each range needs a different name; rename one of them"
-        )
+        refuse(where, SettingsProblem("pods_range", repr(net.pods_range), "services_range has the same name", "rename one of them"))
     ranges = {field: IPv4Network(getattr(net, field)) for field in ("nodes_cidr", "pods_cidr", "services_cidr")}
     for (one, its), (other, others) in combinations(ranges.items(), 2):
         if its.overlaps(others):
-            raise ValueError(f"{where}: {one} is {its}, which overlaps with {other}, {others}; ranges share no address; move one of them")
+            refuse(where, SettingsProblem(one, str(its), f"overlaps with {other} ({others})", "move one of them"))
     return net
 
 
@@ -248,17 +247,17 @@ def _subnetwork(  # noqa: PLR0913, PLR0917 -- what a subnetwork is made of
 
 
 def _check_rdma(name: str, args: GkeRdmaNetworksArgs, cidr: str) -> None:
-    where = f"GkeRdmaNetworks {name}:"
-    check_project(f"{where} project", args["project"])
-    check_name(f"{where} network", args["network"], NETWORK_NAME_LENGTH)
-    if not re.fullmatch(re.escape(args["region"]) + "-[a-z]", args["zone"]):
-        raise ValueError(f"{where} zone is {args['zone']!r}; it must be a zone of {args['region']}, such as {args['region']}-a")
+    where, region = f"GkeRdmaNetworks {name}", args["region"]
+    check_project(f"{where}: project", args["project"])
+    check_name(f"{where}: network", args["network"], NETWORK_NAME_LENGTH)
+    if not re.fullmatch(re.escape(region) + "-[a-z]", args["zone"]):
+        refuse(where, SettingsProblem("zone", repr(args["zone"]), f"is not a zone of {region}", f"use one such as {region}-a"))
     if not 1 <= args["rdma_networks"] <= _MOST_RDMA_NETWORKS:
-        raise ValueError(f"{where} rdma_networks is {args['rdma_networks']}; it must be 1 to {_MOST_RDMA_NETWORKS}")
-    written = ipv4_range(f"{where} cidr", cidr)
+        refuse(where, SettingsProblem("rdma_networks", str(args["rdma_networks"]), f"must be 1 to {_MOST_RDMA_NETWORKS}", ""))
+    written = ipv4_range(f"{where}: cidr", cidr)
     if written.prefixlen not in GPUDIRECT_PREFIXES:
         allowed = f"/{GPUDIRECT_PREFIXES[0]} to /{GPUDIRECT_PREFIXES[-1]}"
-        raise ValueError(f"{where} cidr is {cidr!r}; it must be {allowed}, of which each network gets a sixteenth")
+        refuse(where, SettingsProblem("cidr", repr(cidr), f"must be {allowed}, because each network gets a sixteenth of it", ""))
 
 
 class GkeRdmaNodesArgs(TypedDict):
@@ -301,7 +300,7 @@ class GkeRdmaNodes(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: GkeRdmaNodesArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         if not args["accelerators"]:
-            raise ValueError(f"GkeRdmaNodes {name}: accelerators is empty; name the GPUs of nodes with RDMA cards")
+            raise ValueError(f"GkeRdmaNodes {name}: accelerators (is empty): must be the GPUs of nodes with RDMA network cards; add one")
         super().__init__("flexspot:index:GkeRdmaNodes", name, {**args}, opts)
         child = pulumi.ResourceOptions(parent=self)
         rdma = rdma_network_names(args["rdma_networks"])

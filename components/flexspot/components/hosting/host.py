@@ -107,7 +107,7 @@ class Host(ComponentProvider):
         _, _, said = message.partition(f"{component} {name}")
         named = set(re.findall(r"\w+", said)) & self._component_defs[component].inputs.keys()
         if len(named) == 1:
-            return InputPropertiesError(f"{component} refuses its inputs", [{"property_path": named.pop(), "reason": message}])
+            return InputPropertiesError(f"{component} has an invalid input", [{"property_path": named.pop(), "reason": message}])
         return InputPropertiesError(message, [])
 
 
@@ -150,7 +150,7 @@ def _in_any_language(text: str | None, names: Mapping[str, str]) -> str | None:
 
 
 _TYPE_NAMES = {
-    PropertyType.STRING: "a text",
+    PropertyType.STRING: "a string",
     PropertyType.INTEGER: "a whole number",
     PropertyType.NUMBER: "a number",
     PropertyType.BOOLEAN: "true or false",
@@ -176,7 +176,7 @@ class InputReader:
         """Return the arguments. Raises InputPropertiesError that lists every problem with the inputs."""
         found = self._fields(inputs, definition.inputs, definition.inputs_mapping, "")
         if self._wrong:
-            raise InputPropertiesError(f"{self._component} cannot be created from these inputs", self._wrong)
+            raise InputPropertiesError(f"{self._component} has invalid inputs", self._wrong)
         return found
 
     def _fields(
@@ -197,15 +197,13 @@ class InputReader:
     def _value(self, value: Any, declared: PropertyDefinition, where: str) -> Any:
         if isinstance(value, pulumi.Output) or rpc.is_rpc_secret(value) or isinstance(value, Unknown):
             if declared.plain:
-                self._refuse(
-                    where, "decides which resources exist, so it must be known when the program runs; give the value itself, not an output"
-                )
+                self._refuse(where, "must be known before resources are created; give a plain value, not an output")
             return value
         if declared.ref is not None:
             return self._referred(value, declared.ref, where)
         fits, read = _plain(value, declared.type)
         if not fits:
-            self._refuse(where, f"is {_shown(value)}; it must be {self._expected(declared)}")
+            self._refuse(where, f"is {_shown(value)}, but must be {self._expected(declared)}")
             return value
         if declared.items is not None:
             return [self._value(each, declared.items, f"{where}[{index}]") for index, each in enumerate(read)]
@@ -220,11 +218,11 @@ class InputReader:
         if kind.enum:
             known = {each.value for each in kind.enum}
             if value not in known:
-                self._refuse(where, f"is {_shown(value)}; allowed: {', '.join(map(str, sorted(known)))}")
+                self._refuse(where, f"is {_shown(value)}, but must be one of {', '.join(map(str, sorted(known)))}")
                 return value
             return kind.python_type(value)
         if not isinstance(value, dict):
-            self._refuse(where, f"is {_shown(value)}; it must be a map with {', '.join(sorted(kind.properties))}")
+            self._refuse(where, f"is {_shown(value)}, but must be a map with {', '.join(sorted(kind.properties))}")
             return value
         return self._fields(value, kind.properties, kind.properties_mapping, where)
 

@@ -14,6 +14,7 @@ from flexspot.capacity.catalog.platform import PARTITIONS
 from flexspot.capacity.catalog.versions import Chart, minor_version, shipped_versions, version_order
 from flexspot.capacity.settings.cluster import EksClusterSettings
 from flexspot.capacity.settings.controllers import KarpenterSize
+from flexspot.capacity.values.errors import SettingsProblem
 from flexspot.capacity.values.names import CHART_VERSION, RESOURCE_NAME
 from flexspot.components.cloud_names import (
     NAMESPACE,
@@ -33,7 +34,7 @@ from flexspot.components.eks.system_nodes import CRITICAL_ADDONS, SYSTEM_LABEL
 from flexspot.components.iam import PodRoleShape, ec2_trust, pod_role
 from flexspot.components.in_cluster import ReadObject, answered, chart_release
 from flexspot.components.karpenter.controller_policies import ControllerScope, controller_policies
-from flexspot.components.shared_args import RoleOptionsArgs, check_role_options, publish
+from flexspot.components.shared_args import RoleOptionsArgs, check_role_options, publish, refuse
 
 MANAGED_POLICIES = {
     "worker-node": "AmazonEKSWorkerNodePolicy",
@@ -214,24 +215,20 @@ def _logical(policy: str) -> str:
 
 def _scope(name: str, args: KarpenterControllerIdentityArgs) -> ControllerScope:
     """Return the scope of the policies. Raises ValueError for values that AWS would reject."""
-    where = f"KarpenterControllerIdentity {name}:"
+    where = f"KarpenterControllerIdentity {name}"
     partition = args.get("partition", "")
-    check_cluster_name(where, args["cluster"])
-    check_place(where, args["account"], partition, args["region"])
+    check_cluster_name(f"{where}:", args["cluster"])
+    check_place(f"{where}:", args["account"], partition, args["region"])
     # A wildcard or a slash in either name would widen the permissions to pass roles or to read queues.
     if not _ROLE.fullmatch(args["node_role_name"]):
-        raise ValueError(
-            f"{where} node_role_name is {args['node_role_name']!r}; it must be 1 to {ROLE_NAME_LENGTH} letters, digits and _+=,.@-; "
-            "use node_role_name(cluster)"
-        )
+        problem = f"must be 1 to {ROLE_NAME_LENGTH} letters, digits and _+=,.@-"
+        refuse(where, SettingsProblem("node_role_name", repr(args["node_role_name"]), problem, "use node_role_name(cluster)"))
     if not _QUEUE.fullmatch(args["queue_name"]):
-        raise ValueError(
-            f"{where} queue_name is {args['queue_name']!r}; it must be 1 to {QUEUE_NAME_CHARACTERS} letters, digits, hyphens and "
-            "underscores; use queue_name(cluster)"
-        )
-    check_form(f"{where} namespace", args.get("namespace", ""), RESOURCE_NAME)
-    check_form(f"{where} service_account", args.get("service_account", ""), RESOURCE_NAME)
-    check_role_options(where, args.get("iam_path"), args.get("permissions_boundary"))
+        form = f"must be 1 to {QUEUE_NAME_CHARACTERS} letters, digits, hyphens and underscores"
+        refuse(where, SettingsProblem("queue_name", repr(args["queue_name"]), form, "use queue_name(cluster)"))
+    check_form(f"{where}: namespace", args.get("namespace", ""), RESOURCE_NAME)
+    check_form(f"{where}: service_account", args.get("service_account", ""), RESOURCE_NAME)
+    check_role_options(f"{where}:", args.get("iam_path"), args.get("permissions_boundary"))
     return ControllerScope(
         cluster=args["cluster"],
         account=args["account"],
@@ -295,11 +292,11 @@ class KarpenterController(pulumi.ComponentResource):
     """The installed version, known once its CRDs and its controller exist, so that NodePools wait for it."""
 
     def __init__(self, name: str, args: KarpenterControllerArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        replicas = args.get("replicas", KarpenterSize.default("replicas"))
+        where, replicas = f"KarpenterController {name}", args.get("replicas", KarpenterSize.default("replicas"))
         if replicas < 1:
-            raise ValueError(f"KarpenterController {name}: replicas is {replicas}; it must be at least 1; leave it out for 2")
+            refuse(where, SettingsProblem("replicas", str(replicas), "must be at least 1", "leave it out for 2"))
         version = args.get("version", shipped_versions().chart(Chart.KARPENTER).version)
-        check_form(f"KarpenterController {name}: version", version, CHART_VERSION)
+        check_form(f"{where}: version", version, CHART_VERSION)
         super().__init__("flexspot:index:KarpenterController", name, {**args}, opts)
         crds = chart_release(f"{name}-crds", f"{REGISTRY}/karpenter-crd", version, {}, pulumi.ResourceOptions(parent=self), skip_crds=False)
         after_crds = pulumi.ResourceOptions(parent=self, depends_on=[crds])
@@ -457,10 +454,11 @@ class ExistingKarpenter(pulumi.ComponentResource):
     """The Deployment's name, known once the checks have passed."""
 
     def __init__(self, name: str, args: ExistingKarpenterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        where = f"ExistingKarpenter {name}:"
+        where = f"ExistingKarpenter {name}"
         namespace, _, own = args["deployment"].partition("/")
         if not namespace or not own or "/" in own:
-            raise ValueError(f"{where} deployment is {args['deployment']!r}; it must be NAMESPACE/NAME; write kube-system/karpenter")
+            problem, remedy = "must be NAMESPACE/NAME", "write it in full, such as kube-system/karpenter"
+            refuse(where, SettingsProblem("deployment", repr(args["deployment"]), problem, remedy))
         super().__init__("flexspot:index:ExistingKarpenter", name, {**args}, opts)
         child = pulumi.ResourceOptions(parent=self)
         controller = ReadObject(f"{name}-controller", DEPLOYMENT, args["deployment"], child)
@@ -468,7 +466,7 @@ class ExistingKarpenter(pulumi.ComponentResource):
 
         def checked_name(parts: dict[str, Any]) -> str:
             found = FoundKarpenter(**parts | {"kubernetes": parts["kubernetes"] or None})
-            if messages := [f"{where} {each}" for each in problems(args, found)]:
+            if messages := [f"{where}: {each}" for each in problems(args, found)]:
                 # Not ValueError, which the SDK would wrap in the name and the address of every Output on its way.
                 raise pulumi.RunError("\n".join(messages))
             return args["deployment"]

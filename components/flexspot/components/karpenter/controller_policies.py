@@ -220,8 +220,8 @@ def controller_policies(scope: ControllerScope) -> dict[str, PolicyDocument]:
         characters = counted_characters(document)
         if characters > MANAGED_POLICY_CHARACTERS:
             raise ValueError(
-                f"policy {policy} of Karpenter's controller has {characters:,} characters without white space; IAM takes at most "
-                f"{MANAGED_POLICY_CHARACTERS:,}; shorten the cluster's name, now {len(scope.cluster)}, which it contains many times"
+                f"policy {policy} of Karpenter's controller has {characters:,} characters without white space; IAM accepts at most "
+                f"{MANAGED_POLICY_CHARACTERS:,}; shorten the cluster's name of {len(scope.cluster)}, which the policy contains many times"
             )
     return documents
 

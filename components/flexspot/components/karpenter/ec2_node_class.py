@@ -75,9 +75,9 @@ def check_bootstrap(where: str, ami: str, args: NodeBootstrapArgs) -> None:
     if user_data is None:
         return
     if len(user_data) > MOST_USER_DATA:
-        refuse(where, SettingsProblem("user_data", f"{len(user_data)} characters", f"at most {MOST_USER_DATA}", "shorten it"))
+        refuse(where, SettingsProblem("user_data", f"{len(user_data)} characters", f"must have at most {MOST_USER_DATA}", "shorten it"))
     if problem := user_data_problem(ami, user_data):
-        refuse(where, SettingsProblem("user_data", "", problem, "write it in a form of the image's family"))
+        refuse(where, SettingsProblem("user_data", "", problem, "write it in a format of the image's family"))
 
 
 _FIELDS = {
@@ -135,7 +135,8 @@ class EfaPlacementGroup(pulumi.ComponentResource):
     def __init__(self, name: str, args: EfaPlacementGroupArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         for argument in ("cluster", "pool"):
             if not args[argument]:
-                raise ValueError(f"EfaPlacementGroup {name}: {argument} is ''; it is part of the group's name; give the {argument}'s name")
+                problem = "must not be empty: the group's name contains it"
+                refuse(f"EfaPlacementGroup {name}", SettingsProblem(argument, "''", problem, f"give the {argument}'s name"))
         super().__init__("flexspot:index:EfaPlacementGroup", name, {**args}, opts)
         group_name = fitted(f"{args['cluster']}-{args['pool']}", PLACEMENT_GROUP_CHARACTERS)
         group = ec2.PlacementGroup(
@@ -274,8 +275,8 @@ def check_node_class(name: str, args: Ec2NodeClassArgs) -> Gp3Volume:
     """
     where = f"Ec2NodeClass {name}"
     if not _OBJECT_NAME.fullmatch(args["node_class"]):
-        allowed = "it has lower-case letters, digits, inner hyphens and dots, 253 at most"
-        refuse(where, SettingsProblem("node_class", repr(args["node_class"]), allowed, "rename it"))
+        problem = "must be at most 253 lower-case letters, digits, inner hyphens and dots"
+        refuse(where, SettingsProblem("node_class", repr(args["node_class"]), problem, "rename it"))
     _check_image(where, args)
     check_bootstrap(where, args["ami"], args)
     disk = checked_options(where, EksNodeDisk, args)
@@ -290,68 +291,64 @@ def check_own_tags(where: str, args: NodeClassArgs, setters: str, reserved: tupl
     for key in sorted(args["tags"]):
         if key in reserved or key.startswith(prefixes) or not key:
             own = ", ".join((*reserved, *(f"{prefix}..." for prefix in prefixes)))
-            refuse(where, SettingsProblem("tags", repr(key), f"empty keys are not allowed, and {setters} set {own}", "leave it out"))
+            refuse(where, SettingsProblem("tags", repr(key), f"must not be empty, nor a key that {setters} set: {own}", "leave it out"))
 
 
 def check_efa(where: str, args: NodeClassArgs) -> None:
     """Raise ValueError, beginning with `where`, for interfaces that no machine has."""
     most, efa, first = MOST_INTERFACES - 1, args.get("efa_interfaces") or 0, args.get("efa_first_card") or 0
     if not 0 <= efa <= most:
-        allowed = f"it is the number of the machine's network cards with EFA, at most {most} in addition to one with an address"
-        refuse(where, SettingsProblem("efa_interfaces", str(efa), allowed, "leave it out for none"))
+        cards = f"must be the number of the machine's network cards with EFA, at most {most} in addition to one with an address"
+        refuse(where, SettingsProblem("efa_interfaces", str(efa), cards, "leave it out for none"))
     if first < 0 or (first and not efa):
-        allowed = "it is a network card's number, from 0, of a machine with efa_interfaces"
-        refuse(where, SettingsProblem("efa_first_card", str(first), allowed, "leave it out for card 0"))
+        problem = "must be a network card's number, from 0, of a machine with efa_interfaces"
+        refuse(where, SettingsProblem("efa_first_card", str(first), problem, "leave it out for card 0"))
 
 
 def _check_image(where: str, args: Ec2NodeClassArgs) -> None:
     ami = args["ami"]
     if not re.fullmatch(AMI_ALIAS, ami) or len(ami) > _ALIAS_LENGTH:
-        allowed = f"it is al2023@RELEASE or bottlerocket@RELEASE, {_ALIAS_LENGTH} characters at most"
-        refuse(where, SettingsProblem("ami", repr(ami), allowed, "write one such as al2023@v20260903 or bottlerocket@1.65.0"))
+        form = f"must be al2023@RELEASE or bottlerocket@RELEASE, at most {_ALIAS_LENGTH} characters"
+        refuse(where, SettingsProblem("ami", repr(ami), form, "write one such as al2023@v20260903 or bottlerocket@1.65.0"))
     if ami.endswith("@latest") and not args.get("allow_latest_ami"):
-        raise ValueError(
-            f"ami-not-pinned: {where} has ami={ami}, with which every release of the image replaces the nodes; pin one, such as "
-            "al2023@v20260903 or bottlerocket@1.65.0, or set allow_latest_ami"
-        )
+        problem = "every release of the image would replace the nodes"
+        remedy = "pin a release, such as al2023@v20260903 or bottlerocket@1.65.0, or set allow_latest_ami"
+        refuse(f"ami-not-pinned: {where}", SettingsProblem("ami", ami, problem, remedy))
 
 
 def _check_reservation(where: str, args: Ec2NodeClassArgs) -> None:
     kind = args.get("reservation_kind") or ReservationKind.ON_DEMAND
     ids, tags = args.get("reservation_ids") or [], args.get("reservation_tags") or {}
     if kind not in set(ReservationKind):
-        refuse(where, SettingsProblem("reservation_kind", kind, f"kinds are {' and '.join(ReservationKind)}", "use one of these"))
+        refuse(where, SettingsProblem("reservation_kind", kind, "is not a kind of reservation", f"use {' or '.join(ReservationKind)}"))
     check_reservations(where, args)
     for key, value in sorted(tags.items()):
         if not key or not value:
             written = f"{key!r}: {value!r}"
-            refuse(where, SettingsProblem("reservation_tags", written, "neither may be empty", "write '*' for any value"))
+            refuse(where, SettingsProblem("reservation_tags", written, "neither key nor value may be empty", "write '*' for any value"))
     if kind != ReservationKind.CAPACITY_BLOCK:
         return
     if not ids and not tags:
-        refuse(where, SettingsProblem("reservation_kind", kind, "no reservation is named", "give reservation_ids or reservation_tags"))
+        refuse(where, SettingsProblem("reservation_kind", kind, "needs a reservation", "give reservation_ids or reservation_tags"))
     zones = args.get("zones") or []
     if len(set(zones)) != 1:
-        found = ", ".join(zones) or "not given"
-        raise ValueError(
-            f"capacity-block-without-zone: {where} has zones {found}; a capacity block is in exactly one zone; name only that zone, also "
-            "for the NodePool"
-        )
+        problem = "must be one zone, because a capacity block is in exactly one"
+        remedy = "name only that zone, also for the NodePool"
+        refuse(f"capacity-block-without-zone: {where}", SettingsProblem("zones", ", ".join(zones) or "[]", problem, remedy))
 
 
 def check_reservations(where: str, args: NodeClassArgs) -> None:
     """Raise ValueError, beginning with `where`, for reservations given both by id and by tags, and for invalid ids or owners."""
     ids, tags, owner = args.get("reservation_ids") or [], args.get("reservation_tags") or {}, args.get("reservation_owner")
     if ids and tags:
-        problem = "it cannot be combined with reservation_tags"
-        refuse(where, SettingsProblem("reservation_ids", ", ".join(ids), problem, "leave one out"))
+        conflict = "cannot be combined with reservation_tags"
+        refuse(where, SettingsProblem("reservation_ids", ", ".join(ids), conflict, "leave one of the two out"))
     for each in ids:
         if not re.fullmatch(CAPACITY_RESERVATION, each):
-            refuse(where, SettingsProblem("reservation_ids", repr(each), f"an id is {FORMS[CAPACITY_RESERVATION]}", "copy it from there"))
+            refuse(where, SettingsProblem("reservation_ids", repr(each), f"must be {FORMS[CAPACITY_RESERVATION]}", "copy it from EC2"))
     if owner is not None and (not tags or not re.fullmatch(AWS_ACCOUNT, owner)):
-        refuse(
-            where, SettingsProblem("reservation_owner", owner, f"it is {FORMS[AWS_ACCOUNT]}, and only with tags", "leave it out with ids")
-        )
+        problem = f"must be {FORMS[AWS_ACCOUNT]}, and is only for reservation_tags"
+        refuse(where, SettingsProblem("reservation_owner", owner, problem, "leave it out with reservation_ids"))
 
 
 def node_class_spec(args: Ec2NodeClassArgs, volume: Gp3Volume) -> dict[str, Any]:

@@ -7,10 +7,11 @@ from typing import NotRequired, TypedDict
 import pulumi
 from pulumi_aws import cloudwatch, sqs
 
+from flexspot.capacity.values.errors import SettingsProblem
 from flexspot.components.cloud_names import check_cluster_name, check_place, queue_name, rule_name
 from flexspot.components.iam import VERSION, PolicyDocument, as_json
 from flexspot.components.in_cluster import chart_release
-from flexspot.components.shared_args import publish
+from flexspot.components.shared_args import publish, refuse
 
 RETENTION_SECONDS = 300
 """Retention in Karpenter's template. A warning comes at most two minutes ahead, so an older message is about a machine that is gone."""
@@ -188,17 +189,14 @@ class NodeTerminationHandler(pulumi.ComponentResource):
     """The installed version of the chart."""
 
     def __init__(self, name: str, args: NodeTerminationHandlerArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        node_selector = args.get("node_selector", SPOT_NODES)
+        where, node_selector = f"NodeTerminationHandler {name}", args.get("node_selector", SPOT_NODES)
         if (queue := args.get("karpenter_queue")) is not None:
-            raise ValueError(
-                f"{RULE}: NodeTerminationHandler {name} has karpenter_queue {queue!r}; it must be None: Karpenter drains "
-                "its nodes itself, and both would drain the same ones; leave the handler out"
-            )
+            conflict = "must be None, because Karpenter drains its nodes itself and both would drain the same ones"
+            refuse(f"{RULE}: {where}", SettingsProblem("karpenter_queue", repr(queue), conflict, "leave the handler out"))
         if not node_selector:
-            raise ValueError(
-                f"NodeTerminationHandler {name}: node_selector is {node_selector}; it must have at least one label, or it would run on all "
-                "nodes; name a label of the nodes that AWS may take back, or leave it out"
-            )
+            problem = "must have at least one label, or the handler would run on all nodes"
+            remedy = "name a label of the nodes that AWS may take back, or leave it out"
+            refuse(where, SettingsProblem("node_selector", str(node_selector), problem, remedy))
         super().__init__("flexspot:index:NodeTerminationHandler", name, {**args, "node_selector": node_selector}, opts)
         drain_on_rebalance = args.get("drain_on_rebalance", False)
         release = chart_release(

@@ -2,7 +2,7 @@
 
 # No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types, and NotRequired as optional.
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any, NotRequired, TypedDict
 
 import pulumi
@@ -23,7 +23,8 @@ from flexspot.capacity.catalog.price_book import prices_of
 from flexspot.capacity.catalog.unreachable_limits import NodeCeilings, out_of_reach
 from flexspot.capacity.plan.cpu_work import largest_vcpu
 from flexspot.capacity.values.cron import cron_problem
-from flexspot.components.shared_args import NodeTaint, publish
+from flexspot.capacity.values.errors import SettingsProblem
+from flexspot.components.shared_args import NodeTaint, publish, refuse
 
 
 def written_taint(taint: NodeTaint) -> dict[str, str]:
@@ -160,8 +161,6 @@ TAINT_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _CRON_WORD = re.compile(r"@(annually|yearly|monthly|weekly|daily|midnight|hourly)")
 """A schedule of one word, as in NodePool's own pattern."""
 
-Complain = Callable[[str, object, str, str], None]
-
 _BY_RESOURCE = {each.resource: each for each in ON_EC2}
 
 
@@ -171,89 +170,89 @@ def check_gpu_pool(name: str, args: GpuNodePoolArgs) -> None:
     The message begins with the rule's name if a policy has one. Otherwise it names the input, its value, what is allowed and the next step.
     """
     where = f"GpuNodePool {name}"
-
-    def complain(argument: str, value: object, allowed: str, remedy: str) -> None:
-        raise ValueError(f"{where}: {argument} is {value}; {allowed}; {remedy}")
-
     if (resource := args.get("resource")) is not None and resource not in _BY_RESOURCE:
-        complain("resource", resource, f"resources are {', '.join(_BY_RESOURCE)}", "use one of these")
+        refuse(where, SettingsProblem("resource", resource, "is not a resource of accelerators", f"use one of {', '.join(_BY_RESOURCE)}"))
     _check_limits(where, args)
-    _check_machines(where, args, complain)
-    _check_offers(args, complain)
-    _check_taints(where, args, complain)
-    _check_times(args, complain)
+    _check_machines(where, args)
+    _check_offers(where, args)
+    _check_taints(where, args)
+    _check_times(where, args)
 
 
 def _check_limits(where: str, args: GpuNodePoolArgs) -> None:
     ceilings = {key: args[key] for key in ("max_gpus", "max_nodes", "max_vcpu", "max_memory_mib")}
     if min(ceilings.values()) < 1:
         found = ", ".join(f"{key}={value}" for key, value in ceilings.items())
-        raise ValueError(f"gpu-pool-without-limit: {where} has {found}; a GPU pool has a ceiling of at least one of each")
+        raise ValueError(f"gpu-pool-without-limit: {where} has {found}; set each of these ceilings to at least 1")
     allowed = NodeCeilings(args["max_nodes"], args["max_vcpu"], args["max_memory_mib"])
     if ended := out_of_reach([(machine, _gpus(machine)) for machine in _known(args)], args["max_gpus"], allowed):
         raise ValueError(
             f"gpu-limit-unreachable: {where} has max_gpus={args['max_gpus']}, but with {ended.machine.name} max_nodes={args['max_nodes']}, "
-            f"max_vcpu={args['max_vcpu']} and max_memory_mib={args['max_memory_mib']} allow only {ended.gpus}; allow {ended.needed}, "
-            "or lower max_gpus"
+            f"max_vcpu={args['max_vcpu']} and max_memory_mib={args['max_memory_mib']} allow only {ended.gpus} GPUs; allow "
+            f"{ended.needed}, or lower max_gpus"
         )
 
 
-def _check_machines(where: str, args: GpuNodePoolArgs, complain: Complain) -> None:
+def _check_machines(where: str, args: GpuNodePoolArgs) -> None:
     if not args["machines"]:
-        raise ValueError(f"{where}: machines is empty; name at least one instance type, such as g6.xlarge")
+        refuse(where, SettingsProblem("machines", "", "is empty", "name at least one instance type, such as g6.xlarge"))
     if families := args.get("instance_families", []):
         for machine in args["machines"]:
-            if machine.partition(".")[0] not in families:
-                allowed = f"instance_families allow {', '.join(sorted(families))}"
-                complain("machines", machine, allowed, "add its family, or leave it out")
+            if (family := machine.partition(".")[0]) not in families:
+                problem = f"is not in instance_families ({', '.join(sorted(families))})"
+                refuse(where, SettingsProblem("machines", machine, problem, f"add {family}, or remove the machine"))
     count = args.get("gpus_per_node")
-    accelerator = _accelerator(args)
+    accelerator, remedy = _accelerator(args), "use that value, and only machines with the same"
     for machine in _known(args):
         if machine.gpu is not None and machine.gpu.accelerator is not accelerator:
-            allowed = f"{machine.name} has {machine.gpu.accelerator.resource}"
-            complain("resource", accelerator.resource, allowed, "give that, and only machines with the same accelerators")
+            found = f"{machine.name} has {machine.gpu.accelerator.resource}"
+            refuse(where, SettingsProblem("resource", accelerator.resource, found, remedy))
         if count not in {None, _gpus(machine)}:
-            complain("gpus_per_node", count, f"{machine.name} has {_gpus(machine)}", "give that, and only machines with the same number")
+            refuse(where, SettingsProblem("gpus_per_node", str(count), f"{machine.name} has {_gpus(machine)}", remedy))
 
 
-def _check_offers(args: GpuNodePoolArgs, complain: Complain) -> None:
+def _check_offers(where: str, args: GpuNodePoolArgs) -> None:
     known = list(facts_of("eks"))
     for each in args["capacity_types"] or ["empty"]:
         if each not in known:
-            complain("capacity_types", each, f"Karpenter has {', '.join(known)}", "use one of these")
+            problem = f"Karpenter's capacity types are {', '.join(known)}"
+            refuse(where, SettingsProblem("capacity_types", each, problem, "use at least one of these"))
     if (weight := args.get("weight")) is not None and not 1 <= weight <= 100:  # noqa: PLR2004 -- Karpenter's own bounds
-        complain("weight", weight, "Karpenter takes 1 to 100", "use one of these")
+        refuse(where, SettingsProblem("weight", str(weight), "Karpenter accepts 1 to 100", "use a number in that range"))
 
 
-def _check_taints(where: str, args: GpuNodePoolArgs, complain: Complain) -> None:
+def _check_taints(where: str, args: GpuNodePoolArgs) -> None:
     wanted = _accelerator(args).taint_key
     if not any(taint["key"] == wanted for taint in args["taints"]):
-        keys = ", ".join(taint["key"] for taint in args["taints"]) or "none"
-        raise ValueError(f"gpu-pool-without-taint: {where} has taints on {keys}; add one on {wanted}, or other pods will fill its nodes")
+        found = f"taints on {', '.join(taint['key'] for taint in args['taints'])}" if args["taints"] else "no taints"
+        raise ValueError(f"gpu-pool-without-taint: {where} has {found}; add one on {wanted}, or other pods will fill its nodes")
     for argument, taints in {"taints": args["taints"], "startup_taints": args.get("startup_taints", [])}.items():
         for taint in taints:
             if taint["effect"] not in TAINT_EFFECTS:
-                complain(argument, f"{taint['key']}:{taint['effect']}", f"effects are {', '.join(TAINT_EFFECTS)}", "use one of these")
+                written, remedy = f"{taint['key']}:{taint['effect']}", f"use one of {', '.join(TAINT_EFFECTS)}"
+                refuse(where, SettingsProblem(argument, written, f"{taint['effect']} is not an effect", remedy))
     kept = {taint["key"] for taint in args["taints"]}
     for taint in args.get("startup_taints", []):
         if taint["key"] in kept:
-            complain("startup_taints", taint["key"], "startup taints are removed, those in taints stay", "keep one of the two")
+            problem = "is also in taints, which stay, but startup taints are removed"
+            refuse(where, SettingsProblem("startup_taints", taint["key"], problem, "keep one of the two"))
 
 
-def _check_times(args: GpuNodePoolArgs, complain: Complain) -> None:
-    if args["idle_seconds"] < 0:
-        complain("idle_seconds", args["idle_seconds"], "it is 0 or more", "give seconds")
+def _check_times(where: str, args: GpuNodePoolArgs) -> None:
+    if (idle := args["idle_seconds"]) < 0:
+        refuse(where, SettingsProblem("idle_seconds", str(idle), "must be 0 or more", "give a number of seconds"))
+    at_least_one = "must be 1 or more"
     if (expiry := args.get("expire_after_seconds")) is not None and expiry < 1:
-        complain("expire_after_seconds", expiry, "it is 1 or more", "leave it out for nodes that never expire")
+        refuse(where, SettingsProblem("expire_after_seconds", str(expiry), at_least_one, "leave it out for nodes that never expire"))
     if (grace := args.get("termination_grace_seconds")) is not None and grace < 1:
-        complain("termination_grace_seconds", grace, "it is 1 or more", "leave it out for drains that wait")
+        refuse(where, SettingsProblem("termination_grace_seconds", str(grace), at_least_one, "leave it out for drains without a limit"))
     for quiet in args.get("quiet_hours", []):
         schedule = quiet["schedule"]
         if not _CRON_WORD.fullmatch(schedule) and (problem := cron_problem(schedule)):
-            allowed = f"it is a cron expression with five fields, in UTC ({problem})"
-            complain("quiet_hours.schedule", repr(schedule), allowed, "write one such as '0 8 * * mon-fri'")
-        if quiet["hours"] < 1:
-            complain("quiet_hours.hours", quiet["hours"], "it is 1 or more", "give whole hours, or leave the entry out")
+            allowed = f"must be a cron expression with five fields, in UTC ({problem})"
+            refuse(where, SettingsProblem("quiet_hours.schedule", repr(schedule), allowed, "write one such as '0 8 * * mon-fri'"))
+        if (hours := quiet["hours"]) < 1:
+            refuse(where, SettingsProblem("quiet_hours.hours", str(hours), at_least_one, "give whole hours, or leave the entry out"))
 
 
 def _known(args: GpuNodePoolArgs) -> list[Machine]:
@@ -425,7 +424,7 @@ class CpuNodePool(pulumi.ComponentResource):
     def __init__(self, name: str, args: CpuNodePoolArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         for key, ceiling in {"max_vcpu": args["max_vcpu"], "max_memory_gib": args["max_memory_gib"]}.items():
             if ceiling < 1:
-                raise ValueError(f"CpuNodePool {name}: {key} is {ceiling}; a pool has a ceiling of at least 1; leave the pool out for none")
+                refuse(f"CpuNodePool {name}", SettingsProblem(key, str(ceiling), "must be at least 1", "leave the pool out for no nodes"))
         super().__init__("flexspot:index:CpuNodePool", name, {**args}, opts)
         begins = args.get("instance_labels", KARPENTER_INSTANCE)
         wanted = {

@@ -12,10 +12,11 @@ from flexspot.capacity.catalog.node_labels import GPU_RESOURCE
 from flexspot.capacity.catalog.versions import Chart, shipped_versions
 from flexspot.capacity.plan.kueue_configuration import NAMESPACE, ONE_BOOT, PodsReady, kueue_configuration
 from flexspot.capacity.settings.controllers import JobSetSize, KueueSize
+from flexspot.capacity.values.errors import SettingsProblem
 from flexspot.capacity.values.quantities import milli_quantity
 from flexspot.components.in_cluster import chart_release
 from flexspot.components.kueue.queues import API_VERSION
-from flexspot.components.shared_args import ControllerArgs, checked_options, publish
+from flexspot.components.shared_args import ControllerArgs, checked_options, publish, refuse
 
 
 class PodsReadyArgs(TypedDict):
@@ -54,12 +55,12 @@ def checked_pods_ready(name: str, args: KueueControllerArgs) -> PodsReady:
     """Return the time limits. Raises ValueError for those out of bounds."""
     if "pods_ready" not in args:
         return ONE_BOOT
-    times = args["pods_ready"]
+    where, times = f"KueueController {name}", args["pods_ready"]
     for field in ("timeout_seconds", "recovery_seconds"):
         if times[field] < 60:  # noqa: PLR2004 -- a minute
-            raise ValueError(f"KueueController {name}: pods_ready.{field} is {times[field]}; no node boots in less than 60")
+            refuse(where, SettingsProblem(f"pods_ready.{field}", str(times[field]), "no node boots in less than 60", "raise it"))
     if times["requeues"] < 0:
-        raise ValueError(f"KueueController {name}: pods_ready.requeues is {times['requeues']}; use 0 for none, or more")
+        refuse(where, SettingsProblem("pods_ready.requeues", str(times["requeues"]), "must be at least 0", "use 0 for none"))
     return PodsReady(times["timeout_seconds"], times["recovery_seconds"], times["requeues"])
 
 

@@ -11,8 +11,9 @@ from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 
 from flexspot.capacity.catalog.accelerators import ACCELERATORS, BY_RESOURCE, NVIDIA
 from flexspot.capacity.catalog.node_labels import HOSTNAME_LABEL
+from flexspot.capacity.values.errors import SettingsProblem
 from flexspot.capacity.values.quantities import count_quantity
-from flexspot.components.shared_args import NodeTaint, publish
+from flexspot.components.shared_args import NodeTaint, publish, refuse
 
 API_VERSION = "kueue.x-k8s.io/v1beta2"
 """API version of all Kueue objects that are declared here."""
@@ -61,13 +62,13 @@ class Topology(pulumi.ComponentResource):
 
 
 def _check_topology(name: str, levels: list[str]) -> None:
-    written = ", ".join(levels) or "(none)"
+    written = ", ".join(levels) or "empty"
     if not 1 <= len(levels) <= _MOST_LEVELS:
-        raise ValueError(f"Topology {name}: levels are {written}; give 1 to {_MOST_LEVELS}")
+        refuse(f"Topology {name}", SettingsProblem("levels", written, f"Kueue accepts 1 to {_MOST_LEVELS}", "add or remove some"))
     if len(set(levels)) < len(levels):
-        raise ValueError(f"Topology {name}: levels are {written}; list each once")
+        refuse(f"Topology {name}", SettingsProblem("levels", written, "a label is listed twice", "list each once"))
     if HOSTNAME_LABEL in levels[:-1]:
-        raise ValueError(f"Topology {name}: levels are {written}; {HOSTNAME_LABEL} can only be the last")
+        refuse(f"Topology {name}", SettingsProblem("levels", written, f"{HOSTNAME_LABEL} must be the last", "move it to the end"))
 
 
 class FlavorArgs(TypedDict):
@@ -312,62 +313,62 @@ _MAX_PER_FLAVOR = 8
 
 def check_queues(name: str, args: QueuesArgs) -> None:
     """Raise ValueError for the first problem."""
+    where = f"Queues {name}"
     flavors = {flavor["name"] for flavor in args["flavors"]}
     cohorts = {cohort["name"] for cohort in args["cohorts"]}
     owners = [("queue", queue["name"], queue["quotas"]) for queue in args["queues"]]
     owners += [("cohort", cohort["name"], cohort["quotas"]) for cohort in args["cohorts"]]
-    _check_flavors(name, args)
+    _check_flavors(where, args)
+    other_flavors, other_cohorts = (f"use one of {', '.join(sorted(names))}" for names in (flavors, cohorts))
     for kind, owner, quotas in owners:
         for quota in quotas:
             if quota["flavor"] not in flavors:
-                allowed = ", ".join(sorted(flavors))
-                raise ValueError(f"Queues {name}: {kind} {owner} has a quota of flavor {quota['flavor']}; flavors are {allowed}")
+                refuse(
+                    f"{where}: {kind} {owner}", SettingsProblem("flavor of a quota", quota["flavor"], "is not in flavors", other_flavors)
+                )
     for cohort in args["cohorts"]:
         if (parent := cohort.get("parent")) is not None and parent not in cohorts:
-            allowed = ", ".join(sorted(cohorts))
-            raise ValueError(f"Queues {name}: cohort {cohort['name']} is in cohort {parent}; cohorts are {allowed}")
-        _check_weight(name, "cohort", cohort["name"], cohort.get("weight", 1))
+            refuse(f"{where}: cohort {cohort['name']}", SettingsProblem("parent", parent, "is not in cohorts", other_cohorts))
+        _check_weight(f"{where}: cohort {cohort['name']}", cohort.get("weight", 1))
     for queue in args["queues"]:
         if queue["cohort"] not in cohorts:
-            raise ValueError(
-                f"Queues {name}: queue {queue['name']} is in cohort {queue['cohort']}; cohorts are {', '.join(sorted(cohorts))}"
-            )
-        _check_queue(name, queue)
+            refuse(f"{where}: queue {queue['name']}", SettingsProblem("cohort", queue["cohort"], "is not in cohorts", other_cohorts))
+        _check_queue(f"{where}: queue {queue['name']}", queue)
 
 
-def _check_flavors(name: str, args: QueuesArgs) -> None:
+def _check_flavors(where: str, args: QueuesArgs) -> None:
     for flavor in args["flavors"]:
+        owner = f"{where}: flavor {flavor['name']}"
         counts = {field: len(flavor[field]) for field in ("node_labels", "node_taints", "tolerations")}
         for field, count in counts.items():
             if count > _MAX_PER_FLAVOR:
-                raise ValueError(f"Queues {name}: flavor {flavor['name']} has {count} {field}; Kueue takes {_MAX_PER_FLAVOR} at most")
+                refuse(owner, SettingsProblem(field, "", f"{count} exceed Kueue's limit of {_MAX_PER_FLAVOR}", "remove some"))
         if (resource := flavor.get("resource")) is not None and resource not in BY_RESOURCE:
-            allowed = f"resources are {', '.join(BY_RESOURCE)}"
-            raise ValueError(f"Queues {name}: flavor {flavor['name']} has resource {resource}; {allowed}; use one of these")
+            refuse(owner, SettingsProblem("resource", resource, f"must be one of {', '.join(BY_RESOURCE)}", ""))
         topology = flavor.get("topology")
         if topology and not flavor["node_labels"]:
-            raise ValueError(f"Queues {name}: flavor {flavor['name']} has topology {topology} and no node_labels; give it at least one")
+            refuse(owner, SettingsProblem("topology", topology, "a flavor with a topology needs node_labels", "add at least one"))
 
 
-def _check_queue(name: str, queue: QueueArgs) -> None:
-    _check_weight(name, "queue", queue["name"], queue.get("weight", 1))
+def _check_queue(where: str, queue: QueueArgs) -> None:
+    _check_weight(where, queue.get("weight", 1))
     stop = queue.get("stop", "none")
     if stop not in STOP_POLICIES:
-        raise ValueError(f"Queues {name}: queue {queue['name']} has stop {stop!r}; allowed: {', '.join(STOP_POLICIES)}")
+        refuse(where, SettingsProblem("stop", repr(stop), f"must be one of {', '.join(STOP_POLICIES)}", ""))
     if not queue["quotas"]:
-        raise ValueError(f"Queues {name}: queue {queue['name']} has no quotas; give it a quota, with 0 GPUs if it may only borrow")
+        refuse(where, SettingsProblem("quotas", "empty", "a queue needs at least one", "add a quota, of 0 GPUs if it may only borrow"))
     own = [quota["flavor"] for quota in queue["quotas"]]
     for check in queue.get("admission_checks", []):
         for flavor in check["flavors"]:
             if flavor not in own:
-                problem = f"has admission check {check['name']} on flavor {flavor}, of which it has no quota"
-                raise ValueError(f"Queues {name}: queue {queue['name']} {problem}; its flavors are {', '.join(own)}")
+                problem = f"the queue has no quota of flavor {flavor}"
+                refuse(where, SettingsProblem("admission_checks", check["name"], problem, f"use one of its flavors {', '.join(own)}"))
 
 
-def _check_weight(name: str, kind: str, owner: str, weight: int) -> None:
+def _check_weight(where: str, weight: int) -> None:
     # Kueue accepts weight 0, with which a queue never gets anything.
     if weight < 1:
-        raise ValueError(f"Queues {name}: {kind} {owner} has weight {weight}; use 1 or more, or remove its share")
+        refuse(where, SettingsProblem("weight", str(weight), "must be at least 1", "raise it, or remove its share"))
 
 
 class Queues(pulumi.ComponentResource):

@@ -209,9 +209,9 @@ def _listed(environment: dict[str, str], path: str) -> list[Kube]:
 
 def _in_words(change: Kube) -> str:
     if "annotations" not in change["metadata"]:
-        return "open again"
+        return "reopened"
     until = change["metadata"]["annotations"][UNTIL_ANNOTATION]
-    return f"the cloud has no machines for it; closed until {until}" if until else "what waits is looked at again"
+    return f"closed until {until}, because the cloud has no machines for it" if until else "waiting work is reconsidered"
 
 
 def _pods_of(environment: dict[str, str], events: list[Kube]) -> dict[tuple[str, str], Kube]:
@@ -270,7 +270,7 @@ def main() -> None:
             failures = 0
         except OSError as error:
             failures += 1
-            print(f"no answer ({failures} of {_MOST_FAILURES}): {error}", file=sys.stderr, flush=True)  # noqa: T201 -- likewise
+            print(f"no answer from the API server ({failures} of {_MOST_FAILURES}): {error}", file=sys.stderr, flush=True)  # noqa: T201 -- likewise
             if failures >= _MOST_FAILURES:
                 raise
         time.sleep(ROUND_SECONDS)

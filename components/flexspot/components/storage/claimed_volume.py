@@ -19,9 +19,11 @@ from pulumi_kubernetes.core.v1 import (
 from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 
 from flexspot.capacity.catalog.platform import MOUNT_GROUP, POD_USER
+from flexspot.capacity.values.errors import SettingsProblem
 from flexspot.capacity.values.names import NAME
 from flexspot.capacity.workloads.requests import CHECKPOINT_CLAIM, DATASET_CLAIM
 from flexspot.components.cloud_names import fitted
+from flexspot.components.shared_args import refuse
 
 CHECKPOINTS, DATASETS = CHECKPOINT_CLAIM, DATASET_CLAIM
 """Purposes of a bucket or file system, which are also the names of the claims on them in each namespace."""
@@ -37,16 +39,14 @@ _FOLDER = re.compile(r"[a-z0-9][a-z0-9._-]*(/[a-z0-9][a-z0-9._-]*)*")
 def check_purpose(owner: str, purpose: str) -> None:
     """Raise ValueError for an unknown purpose."""
     if purpose not in PURPOSES:
-        raise ValueError(f"{owner}: purpose is {purpose!r}; purposes are {' and '.join(PURPOSES)}: choose one")
+        refuse(owner, SettingsProblem("purpose", repr(purpose), "is not a purpose", f"use {' or '.join(PURPOSES)}"))
 
 
 def check_folder(owner: str, argument: str, folder: str) -> None:
     """Raise ValueError if a folder is not a relative path of lower-case names."""
     if not _FOLDER.fullmatch(folder):
-        raise ValueError(
-            f"{owner}: {argument} has {folder!r}; a folder is a path such as vision/imagenet, of a-z, 0-9, ., - and _, "
-            "without a slash at its ends: respell it"
-        )
+        problem = "must be a path such as vision/imagenet, of a-z, 0-9, ., - and _, without a slash at either end"
+        refuse(owner, SettingsProblem(argument, repr(folder), problem, "respell it"))
 
 
 _NAME = re.compile(NAME)
@@ -57,16 +57,16 @@ def check_setting_names(owner: str, names: dict[str, str]) -> None:
     """Raise ValueError for names that the settings would reject, by argument. Others are safe in a path and in a pattern."""
     for argument, value in names.items():
         if not _NAME.fullmatch(value):
-            raise ValueError(
-                f"{owner}: {argument} is {value!r}; a name has 1 to 40 of a-z, 0-9 and inner -, and begins with a letter: respell it"
-            )
+            problem = "must have 1 to 40 characters of a-z, 0-9 and inner -, and begin with a letter"
+            refuse(owner, SettingsProblem(argument, repr(value), problem, "respell it"))
 
 
 def check_dns_labels(owner: str, names: dict[str, str]) -> None:
     """Raise ValueError for names that Kubernetes rejects for a namespace, a service account or a claim, by argument."""
     for argument, value in names.items():
         if not _DNS_LABEL.fullmatch(value):
-            raise ValueError(f"{owner}: {argument} is {value!r}; a name has 1 to 63 of a-z, 0-9 and inner -: respell it")
+            problem = "must have 1 to 63 characters of a-z, 0-9 and inner -"
+            refuse(owner, SettingsProblem(argument, repr(value), problem, "respell it"))
 
 
 class VolumeArgs(TypedDict):
@@ -136,9 +136,10 @@ def resolve_folder_mount(owner: str, purpose: str, args: Mapping[str, Any]) -> F
     check_folder(owner, "folder", mount.folder)
     for argument, value in {"run_as_user": mount.user, "run_as_group": mount.group}.items():
         if value < 1:
-            raise ValueError(f"{owner}: {argument} is {value}; restricted Pod Security refuses root: give the pods' id, at least 1")
-    if mount.file_cache_gib < 0:
-        raise ValueError(f"{owner}: file_cache_gib is {mount.file_cache_gib}; give 0 for no cache, or a size in GiB")
+            problem, remedy = "must be at least 1, because restricted Pod Security rejects root", "give the id that the pods run as"
+            refuse(owner, SettingsProblem(argument, str(value), problem, remedy))
+    if (cache := mount.file_cache_gib) < 0:
+        refuse(owner, SettingsProblem("file_cache_gib", str(cache), "must be 0 or more", "give 0 for no cache, or a size in GiB"))
     return mount
 
 

@@ -10,9 +10,10 @@ from pulumi_kubernetes.core.v1 import CSIPersistentVolumeSourceArgs
 
 from flexspot.capacity.catalog.platform import POD_USER
 from flexspot.capacity.settings.storage import EFS_TEAMS, Efs
+from flexspot.capacity.values.errors import SettingsProblem
 from flexspot.components.cloud_names import SECURITY_GROUP_NAME_CHARACTERS, check_aws_tags, check_cluster_name, check_kms_key, fitted
 from flexspot.components.iam import VERSION, PolicyDocument, Statement, as_json
-from flexspot.components.shared_args import checked_options, publish
+from flexspot.components.shared_args import checked_options, publish, refuse
 from flexspot.components.storage.claimed_volume import (
     CHECKPOINTS,
     SHARED_FOLDER,
@@ -224,12 +225,14 @@ def _check(name: str, args: EfsFileSystemArgs) -> Efs:
     owner = f"EfsFileSystem {name}"
     check_cluster_name(f"{owner}:", args["cluster"])
     check_purpose(owner, args["purpose"])
-    if not 1 <= len(set(args["teams"])) <= EFS_TEAMS:
-        raise ValueError(f"{owner}: teams has {len(set(args['teams']))}; the policy of a file system has room for 1 to {EFS_TEAMS}")
+    if not 1 <= (teams := len(set(args["teams"]))) <= EFS_TEAMS:
+        room = f"the policy of a file system has room for 1 to {EFS_TEAMS}"
+        refuse(owner, SettingsProblem("teams", f"{teams} names", room, "add or remove some"))
     for team in args["teams"]:
         check_setting_names(owner, {"teams": team})
     if not args["subnets"]:
-        raise ValueError(f"{owner}: subnets is empty; without a mount target no node can mount it: name one for each zone of the nodes")
+        problem = "is empty, but nodes can only mount the file system through a mount target in a subnet"
+        refuse(owner, SettingsProblem("subnets", "", problem, "name one for each zone of the nodes"))
     check_kms_key(owner, args.get("kms_key"))
     check_aws_tags(owner, args["tags"])
     return checked_options(owner, Efs, args)

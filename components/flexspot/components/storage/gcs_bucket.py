@@ -9,8 +9,9 @@ import pulumi
 from pulumi_gcp import serviceaccount, storage
 from pulumi_kubernetes.core.v1 import CSIPersistentVolumeSourceArgs
 
+from flexspot.capacity.values.errors import SettingsProblem
 from flexspot.components.cloud_names import check_gcp_labels, fitted
-from flexspot.components.shared_args import publish
+from flexspot.components.shared_args import publish, refuse
 from flexspot.components.storage.claimed_volume import (
     CHECKPOINTS,
     DATASETS,
@@ -179,19 +180,16 @@ def _check(name: str, args: GcsBucketArgs) -> None:
     owner = f"GcsBucket {name}"
     bucket = args["bucket"]
     if not _BUCKET_NAME.fullmatch(bucket) or bucket.startswith("goog") or "google" in bucket:
-        raise ValueError(
-            f"{owner}: bucket is {bucket!r} ({len(bucket)} characters); a name has 3 to {BUCKET_NAME_CHARACTERS} of a-z, 0-9, - and _, "
-            "begins and ends with a letter or digit, and has no google in it: use bucket_name(project, environment, purpose)"
-        )
+        form = f"must have 3 to {BUCKET_NAME_CHARACTERS} of a-z, 0-9, - and _, begin and end with a letter or digit, and not contain google"
+        written, remedy = f"{bucket!r}, {len(bucket)} characters", "use bucket_name(project, environment, purpose)"
+        refuse(owner, SettingsProblem("bucket", written, form, remedy))
     check_purpose(owner, args["purpose"])
     if args["location"].lower() != args["cluster_region"].lower():
-        raise ValueError(
-            f"{owner}: location is {args['location']} and cluster_region {args['cluster_region']}; traffic between regions costs money and "
-            f"slows every checkpoint: set location to {args['cluster_region']}"
-        )
+        problem = "differs from cluster_region, and traffic between regions costs money and slows every checkpoint"
+        refuse(owner, SettingsProblem("location", args["location"], problem, f"set it to {args['cluster_region']}"))
     days = args.get("retention_days")
     if days is not None and days < 1:
-        raise ValueError(f"{owner}: retention_days is {days}; give at least 1, or leave it out")
+        refuse(owner, SettingsProblem("retention_days", str(days), "must be at least 1", "raise it, or leave it out"))
     for folder in args.get("folders") or []:
         check_folder(owner, "folders", folder)
     check_gcp_labels(owner, args["labels"])

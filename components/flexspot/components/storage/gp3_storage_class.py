@@ -7,7 +7,8 @@ import pulumi
 from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 from pulumi_kubernetes.storage.v1 import StorageClass
 
-from flexspot.components.shared_args import publish
+from flexspot.capacity.values.errors import SettingsProblem
+from flexspot.components.shared_args import publish, refuse
 
 CLASS_NAME = "gp3"
 DRIVER = "ebs.csi.aws.com"
@@ -49,9 +50,8 @@ class Gp3StorageClass(pulumi.ComponentResource):
     def __init__(self, name: str, args: Gp3StorageClassArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         called = args.get("name", CLASS_NAME)
         if not called:
-            raise ValueError(
-                f"Gp3StorageClass {name}: name is ''; it must be the name of a Kubernetes object; leave it out for {CLASS_NAME}"
-            )
+            problem, remedy = "must be the name of a Kubernetes object", f"leave it out for {CLASS_NAME}"
+            refuse(f"Gp3StorageClass {name}", SettingsProblem("name", "''", problem, remedy))
         super().__init__("flexspot:index:Gp3StorageClass", name, {**args}, opts)
         made = StorageClass(
             f"{name}-storage-class",

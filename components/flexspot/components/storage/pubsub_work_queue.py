@@ -8,8 +8,9 @@ import pulumi
 from pulumi_gcp import projects, pubsub
 
 from flexspot.capacity.settings.storage import LEASE_MARGIN_SECONDS
+from flexspot.capacity.values.errors import SettingsProblem
 from flexspot.components.cloud_names import check_gcp_labels
-from flexspot.components.shared_args import publish
+from flexspot.components.shared_args import publish, refuse
 
 LEAST_ACK_SECONDS = 10
 MOST_ACK_SECONDS = 600
@@ -175,13 +176,12 @@ def _check(name: str, args: PubsubWorkQueueArgs, resolved: _ResolvedQueue) -> No
     owner = f"PubsubWorkQueue {name}"
     queue, grace = args["queue"], args["grace_seconds"]
     if not _QUEUE.fullmatch(queue) or len(queue) > _QUEUE_CHARACTERS or queue.lower().startswith("goog"):
-        raise ValueError(
-            f"{owner}: queue is {queue!r} ({len(queue)} characters); a name has 3 to {_QUEUE_CHARACTERS} of letters, digits and -_.~+%, "
-            "begins with a letter and not with goog: shorten or respell it"
-        )
+        form = f"must have 3 to {_QUEUE_CHARACTERS} letters, digits and -_.~+%, and begin with a letter but not with goog"
+        refuse(owner, SettingsProblem("queue", f"{queue!r}, {len(queue)} characters", form, "shorten or respell it"))
     most_grace = MOST_ACK_SECONDS - ACK_MARGIN_SECONDS
     if not 0 <= grace <= most_grace:
-        raise ValueError(f"{owner}: grace_seconds is {grace}; a deadline can outlast 0 to {most_grace}: give the pool's grace period")
+        bounds = f"must be 0 to {most_grace}, which a deadline can outlast"
+        refuse(owner, SettingsProblem("grace_seconds", str(grace), bounds, "give the pool's grace period"))
     ranges = {
         "ack_deadline_seconds": (resolved.ack_deadline_seconds, LEAST_ACK_SECONDS, MOST_ACK_SECONDS),
         "retention_days": (resolved.retention_days, 1, 31),
@@ -189,10 +189,8 @@ def _check(name: str, args: PubsubWorkQueueArgs, resolved: _ResolvedQueue) -> No
     }
     for argument, (value, least, most) in ranges.items():
         if not least <= value <= most:
-            raise ValueError(f"{owner}: {argument} is {value}; Pub/Sub takes {least} to {most}: choose a value in between")
-    if resolved.ack_deadline_seconds < grace + ACK_MARGIN_SECONDS:
-        raise ValueError(
-            f"{owner}: ack_deadline_seconds is {resolved.ack_deadline_seconds} with grace_seconds {grace}; a task would be delivered again "
-            f"while the interrupted worker still writes: give at least {grace + ACK_MARGIN_SECONDS}"
-        )
+            refuse(owner, SettingsProblem(argument, str(value), f"Pub/Sub accepts {least} to {most}", "choose a value in that range"))
+    if (deadline := resolved.ack_deadline_seconds) < (least := grace + ACK_MARGIN_SECONDS):
+        problem = f"is too short for grace_seconds {grace}: a task would be delivered again while the interrupted worker still writes"
+        refuse(owner, SettingsProblem("ack_deadline_seconds", str(deadline), problem, f"give at least {least}"))
     check_gcp_labels(owner, args["labels"])

@@ -9,10 +9,11 @@ from pulumi_aws import s3
 from pulumi_kubernetes.core.v1 import CSIPersistentVolumeSourceArgs
 
 from flexspot.capacity.catalog.platform import partition_of
+from flexspot.capacity.values.errors import SettingsProblem
 from flexspot.capacity.values.names import AWS_REGION
 from flexspot.components.cloud_names import check_aws_tags, check_form, check_kms_key, fitted
 from flexspot.components.iam import VERSION, PolicyDocument, as_json
-from flexspot.components.shared_args import publish
+from flexspot.components.shared_args import publish, refuse
 from flexspot.components.storage.claimed_volume import (
     DATASETS,
     BucketVolumeArgs,
@@ -49,18 +50,15 @@ def bucket_name(account: str, region: str, environment: str, purpose: str) -> st
 def check_bucket_name(owner: str, argument: str, bucket: str) -> None:
     """Raise ValueError for a name that S3 rejects, or that has a dot."""
     if not _BUCKET_NAME.fullmatch(bucket):
-        raise ValueError(
-            f"{owner}: {argument} is {bucket!r} ({len(bucket)} characters); a name has 3 to {BUCKET_NAME_CHARACTERS} of a-z, 0-9 and -, "
-            "and begins and ends with a letter or digit: use bucket_name(account, region, environment, purpose)"
-        )
+        form = f"must have 3 to {BUCKET_NAME_CHARACTERS} characters of a-z, 0-9 and -, and begin and end with a letter or digit"
+        written, remedy = f"{bucket!r}, {len(bucket)} characters", "use bucket_name(account, region, environment, purpose)"
+        refuse(owner, SettingsProblem(argument, written, form, remedy))
     reserved = [word for word in RESERVED_PREFIXES if bucket.startswith(word)] + [
         word for word in RESERVED_SUFFIXES if bucket.endswith(word)
     ]
     if reserved:
-        raise ValueError(
-            f"{owner}: {argument} is {bucket!r}; S3 keeps names that begin with {', '.join(RESERVED_PREFIXES)} or end with "
-            f"{', '.join(RESERVED_SUFFIXES)} for itself: rename it without {reserved[0]}"
-        )
+        problem = f"S3 reserves names that begin with {', '.join(RESERVED_PREFIXES)} or end with {', '.join(RESERVED_SUFFIXES)}"
+        refuse(owner, SettingsProblem(argument, repr(bucket), problem, f"choose a name without {reserved[0]}"))
 
 
 def bucket_arn(partition: str, bucket: str) -> str:
@@ -288,13 +286,12 @@ def _check(name: str, args: S3BucketArgs) -> None:
     check_bucket_name(owner, "bucket", args["bucket"])
     check_purpose(owner, args["purpose"])
     if args["region"] != args["cluster_region"]:
-        raise ValueError(
-            f"checkpoint-bucket-in-other-region: {owner}: region is {args['region']} and cluster_region {args['cluster_region']}; traffic "
-            f"between regions costs money and slows every checkpoint: set region to {args['cluster_region']}"
-        )
+        rule, remedy = "checkpoint-bucket-in-other-region", f"set it to {args['cluster_region']}"
+        problem = "differs from cluster_region, and traffic between regions costs money and slows every checkpoint"
+        refuse(f"{rule}: {owner}", SettingsProblem("region", args["region"], problem, remedy))
     days = args.get("retention_days")
     if days is not None and days < 1:
-        raise ValueError(f"{owner}: retention_days is {days}; give at least 1, or leave it out")
+        refuse(owner, SettingsProblem("retention_days", str(days), "must be at least 1", "raise it, or leave it out"))
     check_kms_key(owner, args.get("kms_key"))
     check_aws_tags(owner, args["tags"])
 
@@ -399,9 +396,7 @@ def _check_volume(name: str, args: S3MountpointVolumeArgs) -> FolderMount:
     owner = f"S3MountpointVolume {name}"
     mount = resolve_folder_mount(owner, args["purpose"], args)
     check_form(f"{owner}: region", args["region"], AWS_REGION)
-    if mount.file_cache_gib and not mount.read_only:
-        raise ValueError(
-            f"{owner}: file_cache_gib is {mount.file_cache_gib} with purpose {args['purpose']}; a cache is only for datasets, because a "
-            "node would keep reading an overwritten checkpoint: leave it out"
-        )
+    if (cache := mount.file_cache_gib) and not mount.read_only:
+        problem = f"is only for datasets: with purpose {args['purpose']} a node would keep reading an overwritten checkpoint"
+        refuse(owner, SettingsProblem("file_cache_gib", str(cache), problem, "leave it out"))
     return mount

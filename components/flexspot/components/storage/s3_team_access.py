@@ -7,6 +7,7 @@ from typing import NotRequired
 import pulumi
 from pulumi_aws import eks, iam
 
+from flexspot.capacity.values.errors import SettingsProblem
 from flexspot.components.cloud_names import (
     ROLE_NAME_LENGTH,
     check_aws_tags,
@@ -24,7 +25,7 @@ from flexspot.components.iam import (
     pod_trust,
     role_arn,
 )
-from flexspot.components.shared_args import RoleOptionsArgs, check_role_options, publish
+from flexspot.components.shared_args import RoleOptionsArgs, check_role_options, publish, refuse
 from flexspot.components.storage.claimed_volume import SHARED_FOLDER, check_dns_labels, check_setting_names
 from flexspot.components.storage.s3_bucket import bucket_arn, check_bucket_name
 
@@ -233,9 +234,8 @@ def _check(name: str, args: S3TeamAccessArgs) -> TeamFolders:
     if dataset_bucket is not None:
         check_bucket_name(owner, "dataset_bucket", dataset_bucket)
         if dataset_bucket == args["checkpoint_bucket"]:
-            raise ValueError(
-                f"{owner}: dataset_bucket is {dataset_bucket!r}, the checkpoint bucket, whose folders belong to teams: name another"
-            )
+            problem = "is also the checkpoint bucket, whose folders belong to teams"
+            refuse(owner, SettingsProblem("dataset_bucket", repr(dataset_bucket), problem, "name another bucket"))
     check_kms_key(owner, args.get("kms_key"))
     check_aws_tags(owner, args["tags"])
     check_role_options(f"{owner}:", args.get("iam_path"), args.get("permissions_boundary"))

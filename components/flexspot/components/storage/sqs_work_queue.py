@@ -10,9 +10,10 @@ import pulumi
 from pulumi_aws import iam, sqs
 
 from flexspot.capacity.settings.storage import LEASE_MARGIN_SECONDS
+from flexspot.capacity.values.errors import SettingsProblem
 from flexspot.components.cloud_names import check_aws_tags, check_kms_key, check_place, fitted
 from flexspot.components.iam import VERSION, PolicyDocument, Statement, as_json
-from flexspot.components.shared_args import publish
+from flexspot.components.shared_args import publish, refuse
 
 
 def queue_arn(partition: str, region: str, account: str, queue: str) -> str:
@@ -167,14 +168,12 @@ def check_work_queue(name: str, args: SqsWorkQueueArgs, shape: WorkQueueShape) -
     owner = f"SqsWorkQueue {name}"
     check_place(f"{owner}:", args["account"], args.get("partition") or "aws", args["region"])
     if not _QUEUE.fullmatch(args["queue"]):
-        raise ValueError(
-            f"{owner}: queue is {args['queue']!r}; a name has letters, digits, - and _, and begins with a letter or digit: respell it"
-        )
+        form = "must be letters, digits, - and _, beginning with a letter or digit"
+        refuse(owner, SettingsProblem("queue", repr(args["queue"]), form, "respell it"))
     most_grace = MOST_LEASE_SECONDS - LEASE_MARGIN_SECONDS
-    if not 0 <= args["grace_seconds"] <= most_grace:
-        raise ValueError(
-            f"{owner}: grace_seconds is {args['grace_seconds']}; a lease can outlast 0 to {most_grace}: give the workers' grace period"
-        )
+    if not 0 <= (grace := args["grace_seconds"]) <= most_grace:
+        bounds = f"must be 0 to {most_grace}, which a lease can outlast"
+        refuse(owner, SettingsProblem("grace_seconds", str(grace), bounds, "give the workers' grace period"))
     ranges = {
         "lease_seconds": (shape.lease_seconds, 1, MOST_LEASE_SECONDS),
         "retention_days": (shape.retention_days, 1, DEAD_LETTER_DAYS - 1),
@@ -182,13 +181,10 @@ def check_work_queue(name: str, args: SqsWorkQueueArgs, shape: WorkQueueShape) -
     }
     for argument, (value, least, most) in ranges.items():
         if not least <= value <= most:
-            raise ValueError(f"{owner}: {argument} is {value}; {least} to {most} are accepted: choose a value in between")
-    least_lease = args["grace_seconds"] + LEASE_MARGIN_SECONDS
-    if shape.lease_seconds < least_lease:
-        raise ValueError(
-            f"{owner}: lease_seconds is {shape.lease_seconds} with grace_seconds {args['grace_seconds']}; a task would be received "
-            f"again while the interrupted worker still writes: give at least {least_lease}"
-        )
+            refuse(owner, SettingsProblem(argument, str(value), f"must be {least} to {most}", "choose a value in that range"))
+    if (lease := shape.lease_seconds) < (least := grace + LEASE_MARGIN_SECONDS):
+        problem = f"is too short for grace_seconds {grace}: a task would be received again while the interrupted worker still writes"
+        refuse(owner, SettingsProblem("lease_seconds", str(lease), problem, f"give at least {least}"))
     check_kms_key(owner, args.get("kms_key"))
     check_aws_tags(owner, args["tags"])
 

@@ -24,7 +24,8 @@ from pulumi_kubernetes.admissionregistration.v1 import (
 from pulumi_kubernetes.admissionregistration.v1 import ValidationArgs as PolicyValidationArgs
 from pulumi_kubernetes.meta.v1 import LabelSelectorArgs, LabelSelectorRequirementArgs, ObjectMetaArgs
 
-from flexspot.components.shared_args import publish
+from flexspot.capacity.values.errors import SettingsProblem
+from flexspot.components.shared_args import publish, refuse
 
 
 class MatchedResourcesArgs(TypedDict):
@@ -217,13 +218,15 @@ class AdmissionPolicies(pulumi.ComponentResource):
 
 
 def _check(name: str, args: AdmissionPoliciesArgs) -> None:
+    where, empty = f"AdmissionPolicies {name}", "is empty"
     if not args["policies"]:
-        raise ValueError(f"AdmissionPolicies {name}: policies is empty; give at least one, or leave the component out")
+        refuse(where, SettingsProblem("policies", "", empty, "give at least one, or leave the component out"))
     for each in args["policies"]:
+        path = f"policies.{each['name']}"
         if not each["matches"]:
-            raise ValueError(f"AdmissionPolicies {name}: policy {each['name']} matches nothing; name the resources that it looks at")
+            refuse(where, SettingsProblem(f"{path}.matches", "", empty, "name the resources that the policy applies to"))
         if not each["validations"]:
-            raise ValueError(f"AdmissionPolicies {name}: policy {each['name']} has no validations; give at least one, or leave it out")
+            refuse(where, SettingsProblem(f"{path}.validations", "", empty, "give at least one, or leave the policy out"))
 
 
 def _spec(policy: AdmissionPolicyArgs) -> ValidatingAdmissionPolicySpecArgs:
@@ -255,7 +258,8 @@ class OwnerLabels(pulumi.ComponentResource):
     def __init__(self, name: str, args: OwnerLabelsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         for argument, given in {"keys": args["keys"], "matches": args["matches"]}.items():
             if not given:
-                raise ValueError(f"OwnerLabels {name}: {argument} is empty; give at least one, or leave the component out")
+                remedy = "give at least one, or leave the component out"
+                refuse(f"OwnerLabels {name}", SettingsProblem(argument, "", "is empty", remedy))
         super().__init__("flexspot:index:OwnerLabels", name, {**args}, opts)
         metadata = ObjectMetaArgs(name=POLICY, labels=args["labels"])
         policy = MutatingAdmissionPolicy(

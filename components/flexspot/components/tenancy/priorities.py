@@ -8,7 +8,8 @@ from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 from pulumi_kubernetes.scheduling.v1 import PriorityClass
 
 from flexspot.capacity.catalog.workload_classes import HIGHEST_PRIORITY, SCALE_UP_CUTOFF
-from flexspot.components.shared_args import publish
+from flexspot.capacity.values.errors import SettingsProblem
+from flexspot.components.shared_args import publish, refuse
 
 
 class PriorityArgs(TypedDict):
@@ -30,18 +31,18 @@ class PriorityArgs(TypedDict):
 def check_priorities(owner: str, classes: list[PriorityArgs]) -> None:
     """Raise ValueError, beginning with `owner`, for priorities that Kubernetes rejects or for which no node is ever created."""
     seen: set[str] = set()
+    remedy = f"use {SCALE_UP_CUTOFF} to {HIGHEST_PRIORITY}"
     for each in classes:
-        place = f"{owner}: class {each['name']}"
+        path, value = f"classes.{each['name']}", str(each["value"])
         if each["value"] < SCALE_UP_CUTOFF:
-            problem = f"has value {each['value']}; below {SCALE_UP_CUTOFF} Cluster Autoscaler creates no node for a pod"
-            raise ValueError(f"{place} {problem}; use {SCALE_UP_CUTOFF} to {HIGHEST_PRIORITY}")
+            low = f"Cluster Autoscaler creates no nodes for pods below {SCALE_UP_CUTOFF}"
+            refuse(owner, SettingsProblem(f"{path}.value", value, low, remedy))
         if each["value"] > HIGHEST_PRIORITY:
-            problem = f"has value {each['value']}; Kubernetes reserves values above {HIGHEST_PRIORITY}"
-            raise ValueError(f"{place} {problem}; use {SCALE_UP_CUTOFF} to {HIGHEST_PRIORITY}")
+            refuse(owner, SettingsProblem(f"{path}.value", value, f"Kubernetes reserves values above {HIGHEST_PRIORITY}", remedy))
         if each["name"].startswith("system-"):
-            raise ValueError(f"{place} has a reserved name; choose one that does not begin with system-")
+            refuse(owner, SettingsProblem(path, "", "has a reserved name", "choose one that does not begin with system-"))
         if each["name"] in seen:
-            raise ValueError(f"{place} appears twice; give each a different name")
+            refuse(owner, SettingsProblem(path, "", "is listed twice", "give each class a different name"))
         seen.add(each["name"])
 
 

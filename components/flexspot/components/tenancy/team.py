@@ -34,9 +34,10 @@ from pulumi_kubernetes.rbac.v1 import ClusterRole, ClusterRoleBinding, PolicyRul
 from flexspot.capacity.catalog.accelerators import BY_RESOURCE, NVIDIA
 from flexspot.capacity.catalog.node_labels import GPU_QUOTA
 from flexspot.capacity.plan.teams import CONFIG_MAP, KEY, SUBMIT, VIEW
+from flexspot.capacity.values.errors import SettingsProblem
 from flexspot.capacity.values.quantities import count_quantity
 from flexspot.capacity.workloads.requests import GANG_SELECTOR, GANG_SERVICE, SERVICE_ACCOUNT
-from flexspot.components.shared_args import publish
+from flexspot.components.shared_args import publish, refuse
 
 
 class EndpointArgs(TypedDict):
@@ -127,38 +128,38 @@ class TeamArgs(TypedDict):
 
 def check_team(name: str, args: TeamArgs) -> None:
     """Raise ValueError for arguments that the cluster would reject or silently misinterpret."""
-    hard, unqueued = args["hard"], args.get("unqueued")
+    where, hard, unqueued = f"Team {name}", args["hard"], args.get("unqueued")
     if GPU_QUOTA not in hard:
-        allowed = f"give {GPU_QUOTA}, 0 for a team without GPUs"
-        raise ValueError(f"Team {name}: hard names {', '.join(sorted(hard)) or 'nothing'} and no ceiling in GPUs; {allowed}")
+        written, add = ", ".join(sorted(hard)) or "{}", f"add {GPU_QUOTA}, 0 for a team without GPUs"
+        refuse(where, SettingsProblem("hard", written, "has no ceiling in GPUs", add))
     for key, value in hard.items():
         if key.startswith("limits.") and "/" in key:
-            counted = f"requests.{key.removeprefix('limits.')}"
-            raise ValueError(f"Team {name}: hard names {key}, which Kubernetes accepts and never counts; write {counted}")
+            counted = f"write requests.{key.removeprefix('limits.')}"
+            refuse(where, SettingsProblem("hard", key, "Kubernetes accepts this key but never counts it", counted))
         if value.startswith("-") or not value:
-            raise ValueError(f"Team {name}: hard[{key}] is {value!r}; use a quantity of at least 0, such as '0' or '8'")
+            refuse(where, SettingsProblem(f"hard.{key}", repr(value), "must be a quantity of at least 0", "use one such as '0' or '8'"))
     if unqueued is not None:
-        _check_unqueued(name, unqueued)
+        _check_unqueued(where, unqueued)
     for argument, groups in {"submitters": args.get("submitters", []), "viewers": args.get("viewers", [])}.items():
         for group in groups:
             if not group or group.startswith("system:"):
-                remedy = "name a group of people, because every user is in some system groups"
-                raise ValueError(f"Team {name}: {argument} names {group!r}; {remedy}")
+                problem = "must not be empty or a system group, because every user is in some of those"
+                refuse(where, SettingsProblem(argument, repr(group), problem, "name a group of people"))
 
 
-def _check_unqueued(name: str, unqueued: UnqueuedArgs) -> None:
+def _check_unqueued(where: str, unqueued: UnqueuedArgs) -> None:
+    gpus = str(unqueued["gpus"])
     if unqueued["gpus"] < 0:
-        raise ValueError(f"Team {name}: unqueued.gpus is {unqueued['gpus']}; use 0 for a team without services, or a ceiling")
+        refuse(where, SettingsProblem("unqueued.gpus", gpus, "must be 0 or more", "use 0 for a team without services, or a ceiling"))
     for resource, devices in unqueued.get("devices", {}).items():
         if resource not in BY_RESOURCE or devices < 0:
-            allowed = f"give 0 or more of {', '.join(BY_RESOURCE)}"
-            raise ValueError(f"Team {name}: unqueued.devices has {resource}={devices}; {allowed}")
-    if "devices" in unqueued and sum(unqueued["devices"].values()) != unqueued["gpus"]:
-        remedy = f"write gpus={sum(unqueued['devices'].values())}"
-        raise ValueError(f"Team {name}: unqueued.gpus is {unqueued['gpus']}, and unqueued.devices add up to something else; {remedy}")
+            allowed, remedy = f"must be 0 or more of {', '.join(BY_RESOURCE)}", "correct the resource or its number"
+            refuse(where, SettingsProblem(f"unqueued.devices.{resource}", str(devices), allowed, remedy))
+    if "devices" in unqueued and (devices := sum(unqueued["devices"].values())) != unqueued["gpus"]:
+        refuse(where, SettingsProblem("unqueued.gpus", gpus, "is not the sum of unqueued.devices", f"write {devices}"))
     if not unqueued["priority_classes"]:
-        remedy = "name the classes without queue, or leave `unqueued` out"
-        raise ValueError(f"Team {name}: unqueued.priority_classes is empty, so its {unqueued['gpus']} GPUs belong to no class; {remedy}")
+        empty, name_some = f"is empty, so the {gpus} GPUs belong to no class", "name the unqueued classes, or leave `unqueued` out"
+        refuse(where, SettingsProblem("unqueued.priority_classes", "", empty, name_some))
 
 
 _READ = ("get", "list", "watch")

@@ -112,7 +112,7 @@ class ClusterLists:
         """
         for each in self._namespaces:
             if not _NAMESPACE_NAME.fullmatch(each):
-                raise _no_namespace(each, "allowed: lower-case letters, digits and dashes, such as team-alpha.")
+                raise _no_namespace(each, "use lower-case letters, digits and dashes, such as team-alpha.")
         self.listing.version = str(self._get("/version").get("gitVersion", ""))
         groups = {each["name"]: each for each in self._get("/apis").get("groups", [])}
         self.listing.groups = frozenset(groups)
@@ -199,4 +199,4 @@ def _paths(group: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _no_namespace(name: str, remedy: str) -> ExplainedError:
-    return ExplainedError(f"--namespace {name!r}: the cluster has no such namespace.", remedy, exit_code=ExitCode.BAD_USAGE)
+    return ExplainedError(f"--namespace: the cluster has no namespace {name!r}.", remedy, exit_code=ExitCode.BAD_USAGE)

@@ -28,7 +28,7 @@ from flexspot.capacity.values.quantities import quantity
 from flexspot.capacity.values.verdict import ObjectIdentity
 from flexspot.infra.audit import NEW_MINUTES
 from flexspot.policies.inventory.node_offer import EC2_NOTICE_SECONDS, NodeOffer
-from flexspot.policies.inventory.pod_gpus import POD_MAKERS, asks_for_gpus, serve_nodes
+from flexspot.policies.inventory.pod_gpus import POD_MAKERS, requests_gpus, serve_nodes
 from flexspot.policies.inventory.reading import views_of
 from flexspot.policies.inventory.reading.source import ObjectSource, pod_places
 from flexspot.policies.inventory.views import Ceiling, GpuPool
@@ -299,7 +299,7 @@ class Occupancy:
         pod, owners = Field(spec), metadata.get("ownerReferences") or []
         kind = next((each["kind"] for each in owners if each.get("controller")), "Pod")
         exempt = kind == "Node" or serve_nodes(kind, Field(metadata.get("namespace")), pod)
-        kept = LivePod(metadata["name"], metadata.get("namespace", ""), asks_for_gpus(pod) is True, exempt, spec.get("tolerations") or [])
+        kept = LivePod(metadata["name"], metadata.get("namespace", ""), requests_gpus(pod) is True, exempt, spec.get("tolerations") or [])
         self._pods.setdefault(node, []).append(kept)
 
     def settled(self) -> list[LiveNode]:

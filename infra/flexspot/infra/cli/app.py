@@ -20,8 +20,8 @@ COMMANDS: dict[str, Command | CommandGroup] = {
     "kubeconfig": Command("stacks.deploying", "kubeconfig", "Print how kubectl reaches a deployed stack."),
     "destroy": Command("stacks.deploying", "destroy", "Delete every resource of a stack."),
     "review": Command("stacks.review", "review", "Report what a change does to every stack."),
-    "lint": Command("lint", "lint", "Check Kubernetes manifests by the same policies as previews."),
-    "audit": Command("lint", "audit", "Check a running cluster by the rules of lint, and report money spent on nothing."),
+    "lint": Command("lint", "lint", "Check Kubernetes manifests with the same policies as previews."),
+    "audit": Command("lint", "audit", "Check a running cluster with the rules of lint, and report wasted money."),
     "cost": Command("money.cost", "cost", "Estimate what a plan, or any Pulumi program, costs in a month."),
     "run": Command(
         "jobs",
@@ -62,7 +62,7 @@ COMMANDS: dict[str, Command | CommandGroup] = {
         },
     ),
     "rules": CommandGroup(
-        "The rules that lint, previews and clusters judge by.",
+        "The rules that lint, previews and clusters apply.",
         {
             "list": Command("lint", "list_rules", "List every rule with its code, its severity, its level, and what it finds."),
             "test": Command("lint", "try_rules", "Test the configuration's own rules on fixtures."),
@@ -70,7 +70,7 @@ COMMANDS: dict[str, Command | CommandGroup] = {
         },
     ),
     "prices": CommandGroup(
-        "The prices that everything is calculated with.",
+        "The prices that all calculations use.",
         {
             "check": Command("money.prices", "check", "Show the price of every pool's machines, with its source and date."),
             "refresh": Command("money.prices", "refresh", "Ask the cloud for prices of machines and services."),

@@ -77,7 +77,7 @@ class FiniteCommand(TyperCommand):
         for option in self.params:
             value = ctx.params.get(option.name)
             if isinstance(value, float) and not math.isfinite(value):
-                raise typer.BadParameter(f"{value} is not a finite number; write a finite one.", ctx=ctx, param=option)
+                raise typer.BadParameter(f"{value} is not a finite number. Give a finite one.", ctx=ctx, param=option)
         return left
 
 
@@ -251,7 +251,7 @@ def application(name: str, words: str, table: Table, instead: Mapping[str, str])
 
 def own_version() -> str:
     """Return the installed version."""
-    from importlib.metadata import version  # noqa: PLC0415 -- a twentieth of the linter's start, and rarely needed
+    from importlib.metadata import version  # noqa: PLC0415 -- the import takes 5% of the linter's start
 
     return version("flexspot")
 
@@ -260,18 +260,21 @@ FoundT = TypeVar("FoundT")
 
 
 def given_file(path: Path, read: Callable[[Path], FoundT], form: str) -> FoundT:
-    """Return the result of `read` for a file. `form` names the description of its format. Raises ExplainedError."""
+    """Return the result of `read` for a file. Raises ExplainedError.
+
+    `form` ends the remedy: it names the page that describes the file's format.
+    """
     from flexspot.capacity.catalog.data_files import DataFileError  # noqa: PLC0415 -- pydantic takes a third of the linter's start
 
     try:
         return read(path)
     except FileNotFoundError as error:
-        raise bad_usage(f"there is no file {path}.", f"give the path of an existing file; {form}.") from error
+        raise bad_usage(f"{path} does not exist.", f"name an existing file; {form}.") from error
     except OSError as error:
         problem = f"{path} cannot be read: {error.strerror or error}."
-        raise bad_usage(problem, f"give a file that you can read; {form}.") from error
+        raise bad_usage(problem, f"name a file that you can read; {form}.") from error
     except (DataFileError, UnicodeDecodeError) as error:
-        remedy = f"fix it; {form}."
+        remedy = f"fix the file; {form}."
         raise bad_usage(f"{path} cannot be used.", remedy, evidence=(str(error),)) from error
 
 
@@ -283,7 +286,7 @@ def saved_report(path: Path, read: Callable[[Path], FoundT], *, period: str = ""
         return read(path)
     except (ReportError, OSError) as error:
         made = " ".join(filter(None, ("flexspot chargeback report", period, "--format json --out FILE")))
-        raise bad_usage(f"the report {path} cannot be used.", f"write one with {made}.", evidence=(reason_of(error),)) from error
+        raise bad_usage(f"--report: {path} cannot be used.", f"write one with `{made}`.", evidence=(reason_of(error),)) from error
 
 
 def reason_of(error: Exception) -> str:
@@ -291,10 +294,10 @@ def reason_of(error: Exception) -> str:
     return (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
 
 
-PRICE_FORM = "its form is that of flexspot/capacity/catalog/prices"
+PRICE_FORM = "its format is that of flexspot/capacity/catalog/prices"
 """Format of price files, for `given_file`."""
 
-Stack = Annotated[str, option("--stack -s", "Which stack: NAME of Pulumi.NAME.yaml in the project's folder of stacks.")]
+Stack = Annotated[str, option("--stack -s", "The stack: NAME of Pulumi.NAME.yaml in the project's folder of stacks.")]
 
 
 def planned(stack: str) -> StackPlan:

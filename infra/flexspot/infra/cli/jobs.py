@@ -41,12 +41,16 @@ class WorkloadOptions:
         bool | None,
         option(
             "--fast-network/--ordinary-network",
-            "Use only pools with EFA, or no EFA at all. Default: EFA for a gang if all its pools have it.",
+            "Use only pools with EFA, or do not use EFA. Default: EFA for a gang if all its pools have it.",
         ),
     ] = None
     pods: Annotated[int | None, option("--pods", "The number of pods. Default: 1.")] = None
-    cpu: Annotated[str | None, option("--cpu", "vCPUs per pod. Default: three quarters of what its GPUs' share of the machine has.")] = None
-    memory: Annotated[str | None, option("--memory", "Memory per pod, such as 32Gi. Default: three quarters likewise.")] = None
+    cpu: Annotated[str | None, option("--cpu", "vCPUs per pod. Default: three quarters of the machine's, in proportion to its GPUs.")] = (
+        None
+    )
+    memory: Annotated[
+        str | None, option("--memory", "Memory per pod, such as 32Gi. Default: three quarters of the machine's, in proportion to its GPUs.")
+    ] = None
     env: Annotated[list[str] | None, option("--env -e", "An environment variable. Repeatable.", metavar="NAME=VALUE")] = None
     secrets: Annotated[
         list[str] | None, option("--secret", "An environment variable from a key of a Secret. Repeatable.", metavar="NAME=SECRET:KEY")
@@ -78,7 +82,7 @@ class WorkloadOptions:
         chosen = {field: value for field, value in written.items() if value not in (None, [], {})}
         others = _set(self.settings or ())
         if twice := sorted(chosen.keys() & others.keys()):
-            raise typer.BadParameter(f"--set and an option both give {twice[0]}; give it once.")
+            raise typer.BadParameter(f"--set: another option also gives {twice[0]}. Remove one of the two.")
         return chosen | others
 
 
@@ -88,7 +92,7 @@ def rendered(plan: Plan, kind: str, fields: Mapping[str, Any], cannot: str = "ca
         return objects_of(plan, kind, fields)
     except WorkloadError as error:
         evidence = tuple(map(str, error.problems))
-        remedy = "fix each line above, then run again; --set FIELD=VALUE gives inputs that have no option of their own."
+        remedy = "fix each line above, then run again; use --set FIELD=VALUE for inputs that have no option."
         raise bad_usage(f"{error.whose} {cannot}.", remedy, evidence=evidence) from error
 
 
@@ -99,7 +103,7 @@ def _set(settings: Iterable[str]) -> dict[str, Any]:
         try:
             given[field] = yaml.safe_load(value)
         except yaml.YAMLError as error:
-            raise typer.BadParameter(f"--set {each!r}: the value is not YAML: {error}") from error
+            raise typer.BadParameter(f"--set: the value in {each!r} is not YAML: {error}") from error
     return given
 
 
@@ -107,14 +111,14 @@ def _secret(text: str) -> tuple[str, dict[str, str]]:
     variable, equals, source = text.partition("=")
     name, colon, key = source.partition(":")
     if not all((variable, equals, name, colon, key)):
-        raise typer.BadParameter(f"--secret {text!r} is not NAME=SECRET:KEY; write it as in --secret WANDB_API_KEY=wandb:token.")
+        raise typer.BadParameter(f"--secret: {text!r} is not NAME=SECRET:KEY. Write for example --secret WANDB_API_KEY=wandb:token.")
     return variable, {"secret": name, "key": key}
 
 
 def _pair(option: str, text: str, name: str = "NAME") -> tuple[str, str]:
     field, equals, value = text.partition("=")
     if not field or not equals:
-        raise typer.BadParameter(f"{option} {text!r} is not {name}=VALUE; write it as in {option} retries=5.")
+        raise typer.BadParameter(f"{option}: {text!r} is not {name}=VALUE. Write for example {option} retries=5.")
     return field, value
 
 
@@ -148,7 +152,7 @@ def render(
 Kubeconfig = Annotated[
     Path | None, option("--kubeconfig", "The kubeconfig file. Default: the one that kubectl would use.", exists=True, dir_okay=False)
 ]
-Context = Annotated[str | None, option("--context", "The context in it. Default: its current one.")]
+Context = Annotated[str | None, option("--context", "A context of the kubeconfig. Default: its current one.")]
 TeamName = Annotated[str | None, option("--team -t", "The team, and with it the namespace. Default: the context's namespace.")]
 Job = Annotated[str, typer.Argument(metavar="NAME", help="The job's name, as `flexspot jobs list` shows it.")]
 
@@ -165,14 +169,14 @@ def run(
         option("--kind", "The kind of job. Default: follows from the class and its checkpoints."),
     ] = None,
     follow: Annotated[
-        bool, option("--follow/--no-follow", "Follow the job's state and output. Ctrl-C stops following; the job goes on.")
+        bool, option("--follow/--no-follow", "Follow the job's state and output. Ctrl-C stops following; the job continues.")
     ] = True,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
 ) -> None:
     """Submit a job to your team's queue and follow it; exit code 1 if it fails. Options go before the script or command.
 
-    A local script is sent along and runs in the image, which must have what it imports. No stack file is needed.
+    A local script is sent with the job and runs in the image, which must contain what it imports. No stack file is needed.
     """
     given = work.fields(command)
     from flexspot.infra.jobs import submission  # noqa: PLC0415
@@ -193,7 +197,7 @@ def run(
         fields = submission.with_script(chosen, fields, script, command[1:])
     objects = rendered(plan, chosen, fields)
     for ended in submission.submit(cluster, objects, script):
-        out.print(f"{ended} of an earlier run is gone; its checkpoints are there.", highlight=False, markup=False)
+        out.print(f"{ended} of an earlier run was deleted; its checkpoints are kept.", highlight=False, markup=False)
     job = str(fields["name"])
     out.print(f"{job} is submitted to the queue of team {plan.teams[0].name}.", highlight=False, markup=False)
     if follow:
@@ -238,8 +242,8 @@ def _jobs(kubeconfig: Path | None, context: str | None, team: str | None, name: 
     cluster = connect(kubeconfig, context, team)
     found = states_of(cluster, name)
     if name is not None and not found:
-        remedy = "see `flexspot jobs list`; --team names another team."
-        raise bad_usage(f"there is no job {name} in namespace {cluster.namespace}.", remedy)
+        remedy = "see `flexspot jobs list`, or name another team with --team."
+        raise bad_usage(f"job {name} does not exist in namespace {cluster.namespace}.", remedy)
     return cluster, found
 
 
@@ -259,5 +263,5 @@ def _follow(cluster: TeamCluster, work: str) -> None:
         ended = follow(cluster, work, say, write)
     finally:
         if ended not in ENDED:
-            say(f"{work} goes on; `flexspot jobs logs {work}` follows it again, `flexspot jobs stop {work}` ends it.")
+            say(f"{work} continues; `flexspot jobs logs {work}` follows it again, `flexspot jobs stop {work}` ends it.")
     expect(ended is not State.FAILED)

@@ -86,7 +86,7 @@ def stop(
     name: Name = "default",
     delete: Annotated[bool, option("--delete", "Also delete the lab's folder with its objects, logs and keys.")] = False,
 ) -> None:
-    """Stop a lab; leaves no process and no open port. What is on the cluster stays for the next start."""
+    """Stop a lab; leaves no process and no open port. Objects on the cluster stay for the next start."""
     from flexspot.lab.control_plane import LabControlPlane  # noqa: PLC0415
     from flexspot.lab.home import lab_names  # noqa: PLC0415
 
@@ -103,7 +103,7 @@ def stop(
 
 def status(
     name: Name = "default",
-    report_format: Annotated[Format, option("--format", "How to print it.")] = "text",
+    report_format: Annotated[Format, option("--format", "text for people, json for programs.")] = "text",
 ) -> None:
     """Show each part of a lab; exit code 1 unless all are running."""
     from flexspot.lab.control_plane import LabControlPlane, PartState  # noqa: PLC0415
@@ -128,7 +128,9 @@ def kubeconfig(
 
     home = lab_home(name)
     if not home.kubeconfig.exists():
-        raise LabError(f"there is no lab {name}.", f"`flexspot lab start --lab {name}` creates it.", exit_code=ExitCode.BAD_USAGE)
+        raise LabError(
+            f"--lab: there is no lab {name}.", f"create it with `flexspot lab start --lab {name}`.", exit_code=ExitCode.BAD_USAGE
+        )
     typer.echo(home.kubeconfig.read_text() if raw else str(home.kubeconfig), nl=not raw)
 
 
@@ -140,16 +142,16 @@ def exercise(name: Name = "default") -> None:
 
     home = lab_home(name)
     if not home.kubeconfig.exists():
-        raise LabError(f"there is no lab {name}.", f"`flexspot lab start --lab {name}` creates it; then run the exercise again.")
+        raise LabError(f"--lab: there is no lab {name}.", f"create it with `flexspot lab start --lab {name}`, then run the exercise again.")
     try:
         play(Cluster(home.kubeconfig), lambda seconds, what: out.print(f"[dim]{seconds:5.1f} s[/]  {what}"))
     except WaitTimeoutError as error:
-        raise LabError(f"the exercise stopped: {error}", f"look at `flexspot lab status --lab {name}`.") from error
+        raise LabError(f"the exercise failed: {error}", f"see `flexspot lab status --lab {name}`.") from error
 
 
 def pulumi(
     context: typer.Context,
-    name: Annotated[str, option("--lab", "Which lab.")] = "default",
+    name: Annotated[str, option("--lab", "The lab's name.")] = "default",
 ) -> None:
     """Run the Pulumi command line itself against a lab, as in: flexspot lab pulumi preview -s local --policy-pack policies/pack."""
     from flexspot.lab.control_plane import LabControlPlane  # noqa: PLC0415

@@ -62,7 +62,7 @@ def choosing(configuration: Configuration, asked: list[str] | None) -> Configura
     if off:
         from flexspot.infra.cli.console import err  # noqa: PLC0415 -- Rich takes a tenth of the linter's start
 
-        err.print(f"disabled by the configuration, and not judged by: {', '.join(off)}.", markup=False)
+        err.print(f"disabled by the configuration, and not checked: {', '.join(off)}.", markup=False)
     return replace(configuration, chosen=chosen)
 
 
@@ -93,7 +93,7 @@ def lint(
     ] = "text",
     fail_on: FailOn = None,
     closed: Annotated[
-        bool | None, option("--closed", "Treat the input as complete: what it refers to and does not contain is missing.")
+        bool | None, option("--closed", "Treat the input as complete: objects that it refers to but does not contain are missing.")
     ] = None,
     config: Config = None,
     cluster: Annotated[
@@ -108,7 +108,7 @@ def lint(
     diff: Annotated[bool, option("--diff", "Print what --fix would change; write nothing.")] = False,
     owner: Annotated[str | None, option("--owner", "The owner label that --fix adds where it is missing.", metavar="KEY=VALUE")] = None,
 ) -> None:
-    """Check Kubernetes manifests by the same policies as previews.
+    """Check Kubernetes manifests with the same policies as previews.
 
     Exit code 0: no finding of a mandatory rule, or of the severity given by --fail-on. 1: at least one. 2: bad usage or a broken
     configuration.
@@ -118,7 +118,9 @@ def lint(
     from flexspot.policies.lint.run import lint as run  # noqa: PLC0415 -- only this command needs it
 
     if write_baseline and select:
-        raise typer.BadParameter("--write-baseline writes the findings of all rules: leave out --select.")
+        raise typer.BadParameter(
+            "--write-baseline and --select exclude each other: a baseline has the findings of all rules. Remove --select."
+        )
 
     clusters = _clusters(cluster or []) or None
     configuration = configured(config, select, fail_on=fail_on, closed=closed, baseline=baseline, clusters=clusters)
@@ -143,10 +145,10 @@ def _clusters(written: list[str]) -> dict[str, tuple[str, ...]]:
         name, _, paths = each.partition("=")
         listed = [str(Path(path).absolute()) for path in paths.split(",") if path]
         if not name or not listed:
-            raise typer.BadParameter(f"--cluster {each}: write NAME=PATH, such as --cluster prod=clusters/prod.")
+            raise typer.BadParameter(f"--cluster: {each} is not NAME=PATH. Write for example --cluster prod=clusters/prod.")
         for path in listed:
             if not Path(path).exists():
-                raise typer.BadParameter(f"--cluster {each}: there is no file or folder {path}.")
+                raise typer.BadParameter(f"--cluster: {path} does not exist. Name a file or a folder.")
         found[name] = (*found.get(name, ()), *listed)
     return found
 
@@ -182,7 +184,7 @@ def _write_baseline(report: LintReport, path: Path | None) -> None:
     from flexspot.policies.lint.report import written_baseline  # noqa: PLC0415
 
     if path is None:
-        raise typer.BadParameter("--write-baseline needs --baseline FILE, or `baseline` in the configuration.")
+        raise typer.BadParameter("--write-baseline requires --baseline FILE, or `baseline` in the configuration.")
     write_whole(path, written_baseline(report, path), "the baseline")
     err.print(f"{path}: {len(report.open)} findings are accepted until they are gone.")
 
@@ -218,7 +220,7 @@ def try_rules(
     configuration = configuration_of(config)
     if not configuration.own:
         where = f"{config} has no own rules" if config else "no flexspot-lint.yaml here or above has own rules"
-        raise bad_usage(f"{where}.", "docs/lint.md says how to write one.")
+        raise bad_usage(f"{where}.", "add a rule; docs/lint.md describes how.")
     words = {verdict: word for word, verdict in WORDS.items()}
     right = 0
     problems: list[str] = []
@@ -294,7 +296,7 @@ def audit(
         option("--save", "Write the objects with findings to this folder as YAML, for flexspot lint --fix --diff.", metavar="FOLDER"),
     ] = None,
 ) -> None:
-    """Check a running cluster by the rules of lint, and report money spent on nothing. The most urgent comes first.
+    """Check a running cluster with the rules of lint, and report wasted money. The most urgent comes first.
 
     Needs only permission to list. Exit code 0: no finding that fails. 1: at least one. 2: bad usage, or the cluster does not answer.
     """

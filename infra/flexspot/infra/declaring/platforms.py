@@ -46,12 +46,13 @@ class _Platform(pulumi.ComponentResource):
         kind = type(self).__name__
         source = f"{kind} {name} platform"
         if unknown := [
-            SettingsProblem(path, "", "is an output of a resource", "give the value itself") for path in _outputs(args["platform"])
+            SettingsProblem(path, "", "the value is an output of a resource", "give the value itself")
+            for path in _outputs(args["platform"])
         ]:
             raise SettingsError(source, unknown)
         settings = parse_settings(args["platform"], source)
         if settings.cloud != cloud:
-            problem = SettingsProblem("cloud", repr(settings.cloud.value), f"is not the cloud of {kind}", f"allowed: {cloud}")
+            problem = SettingsProblem("cloud", repr(settings.cloud.value), f"is not the cloud of {kind}", f"use {cloud}")
             raise SettingsError(source, [problem])
         if relative := _relative_files(settings):
             raise SettingsError(source, relative)
@@ -124,7 +125,7 @@ def _relative_files(settings: object) -> list[SettingsProblem]:
     if isinstance(settings, EksSettings):
         named["cluster.images_file"] = settings.cluster.images_file
     return [
-        SettingsProblem(setting, repr(path), "is a path from a stack file, and the platform has none", "give an absolute path")
+        SettingsProblem(setting, repr(path), "is relative to a stack file, but the platform has none", "give an absolute path")
         for setting, path in named.items()
         if path is not None and not Path(path).is_absolute()
     ]

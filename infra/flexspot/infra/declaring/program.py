@@ -210,7 +210,7 @@ def program_of(project: Project) -> Callable[[], None]:
         what = f"the program of {project.folder / FILE} is in {language}" if language else f"{project.folder / FILE} names no runtime"
         first = "" if language else "write `runtime: python` there, or "
         raise ExplainedError(
-            f"{what}, and this command runs programs in Python.",
+            f"{what}, but this command runs only programs in Python.",
             f"{first}run `pulumi preview` and `pulumi up`, with --policy-pack $(flexspot rules pack).",
             exit_code=ExitCode.BAD_USAGE,
         )

@@ -41,7 +41,7 @@ def rules_of(settings: PlatformSettings, folder: Path, source: str) -> Settings:
     if written is None:
         return DEFAULTS
     if not (folder / written).is_file():
-        problem = SettingsProblem(SETTING, repr(written), "is not there", "a path from the stack file's own folder")
+        problem = SettingsProblem(SETTING, repr(written), "does not exist", "name a file by its path from the stack file's folder")
         raise SettingsError(source, [problem])
     try:
         return read_configuration(folder / written).settings

@@ -287,8 +287,8 @@ def check_tried(rules: Iterable[str]) -> None:
     """Raise ExplainedError (bad usage) for a rule in `--try-refused` that does not exist."""
     for rule in rules:
         if rule not in known_refusals():
-            remedy = f"name a rule as the refusal shows it: {', '.join(known_refusals())}"
-            raise ExplainedError(f"{OPTION} is {rule}, which is not a rule of a cloud's API.", remedy, exit_code=ExitCode.BAD_USAGE)
+            remedy = f"name a rule as the refusal shows it: {', '.join(known_refusals())}."
+            raise ExplainedError(f"{OPTION}: {rule} is not a rule of a cloud's API.", remedy, exit_code=ExitCode.BAD_USAGE)
 
 
 def refusal(found: Iterable[Refusal], tried: Iterable[str]) -> ExplainedError | None:
@@ -302,7 +302,7 @@ def refusal(found: Iterable[Refusal], tried: Iterable[str]) -> ExplainedError | 
     remedies = "; ".join(dict.fromkeys(each.remedy for each in left))
     options = " ".join(dict.fromkeys(f"{OPTION} {each.rule}" for each in left))
     return ExplainedError(
-        "the cloud would refuse this partway. Nothing was changed.",
+        "the cloud would refuse this change after other changes were made. Nothing was changed.",
         f"{remedies}. To try anyway, run the same command with {options}",
         evidence=tuple(each.words for each in left),
     )

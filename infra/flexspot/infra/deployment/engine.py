@@ -220,7 +220,7 @@ class StackRun:
     def _held_by(self, processes: Iterable[int]) -> ExplainedError:
         return ExplainedError(
             f"stack {self.stack} is being changed by another run (process {', '.join(map(str, sorted(processes))) or 'unknown'}).",
-            "wait for it to end and run the same command again; nothing was changed.",
+            "wait until it has ended, and run the same command again; nothing was changed.",
         )
 
     def _explained(self, operation: str, act: Callable[[], Any]) -> Any:
@@ -230,7 +230,7 @@ class StackRun:
             if isinstance(error, automation.ConcurrentUpdateError) or "currently locked" in str(error):
                 raise self._held_by(other_runs(self.backend_url)) from error
             evidence = _errors_in(str(error))
-            raise ExplainedError(f"{operation} of stack {self.stack} did not succeed.", _remedy(str(error)), evidence=evidence) from error
+            raise ExplainedError(f"{operation} of stack {self.stack} failed.", _remedy(str(error)), evidence=evidence) from error
 
 
 class _Stack(automation.Stack):
@@ -351,7 +351,7 @@ def cloud_run(stack: str, settings: GkeSettings | EksSettings, resources: ExitSt
     found = command_line()
     missing, remedies = missing_pieces(found, settings.cloud)
     if found is None or missing:
-        raise refused(stack, f"it needs the official pieces: {'; '.join(missing)}.", "; ".join(remedies))
+        raise refused(stack, f"official pieces are missing: {'; '.join(missing)}.", "; ".join(remedies))
     access = require_access(stack, settings)
     backend = backend_of(stack, found)
     require_passphrase(stack, backend)

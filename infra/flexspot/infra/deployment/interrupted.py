@@ -117,7 +117,7 @@ def read_back(deployment: Mapping[str, Any], identify: Callable[[PendingCreate, 
 
 
 def with_resources(deployment: Mapping[str, Any], added: Iterable[tuple[PendingCreate, str]]) -> dict[str, Any]:
-    """Return the state with additional existing resources, each under its id."""
+    """Return the state in which these interrupted creations are recorded as resources, each with its id."""
     made = copy.deepcopy(dict(deployment))
     known = {each["urn"] for each in _resources(made)}
     made["resources"] = [*_resources(made), *(_created_entry(pending, identity) for pending, identity in added if pending.urn not in known)]
@@ -302,8 +302,8 @@ def _check_answers(stack: str, answers: Iterable[str], pending: Iterable[Pending
     open_urns = [each.urn for each in pending]
     if unknown := [urn for urn in answers if urn not in open_urns]:
         raise ExplainedError(
-            f"--made or --not-made names something that no interrupted run of stack {stack} was creating: {', '.join(unknown)}.",
-            "name one of those below, or leave the option out." if open_urns else "leave the option out; nothing is open.",
+            f"--made, --not-made: no interrupted run of stack {stack} was creating {', '.join(unknown)}.",
+            "name a resource of the lines above, or remove the option." if open_urns else "remove the option; no creation is open.",
             evidence=tuple(open_urns),
             exit_code=ExitCode.BAD_USAGE,
         )
@@ -312,8 +312,8 @@ def _check_answers(stack: str, answers: Iterable[str], pending: Iterable[Pending
 def _unclear(stack: str, unclear: Iterable[PendingCreate]) -> ExplainedError:
     questions = tuple(f"{each.token} {each.urn.rpartition('::')[2]}: --made '{each.urn}=ID' or --not-made '{each.urn}'" for each in unclear)
     return ExplainedError(
-        f"an earlier run of stack {stack} was interrupted while it created resources that cannot be found by name.",
-        "check in the cloud's console or command line whether each exists, and run the same command again with the matching option of "
-        "the two.",
+        f"stack {stack}: an earlier run was interrupted while it created resources that cannot be found by name.",
+        "check in the cloud's console or command line whether each resource exists, and run the same command again with its --made or "
+        "--not-made.",
         evidence=questions,
     )

@@ -45,8 +45,8 @@ class _Kind:
 
 
 _KINDS = {
-    "aws:eks/cluster:Cluster": _Kind(HeldKind.CLUSTER, "cluster", "with everything that runs on it and all volumes that it made"),
-    "gcp:container/cluster:Cluster": _Kind(HeldKind.CLUSTER, "cluster", "with everything that runs on it and all volumes that it made"),
+    "aws:eks/cluster:Cluster": _Kind(HeldKind.CLUSTER, "cluster", "with everything that runs on it and all volumes that it created"),
+    "gcp:container/cluster:Cluster": _Kind(HeldKind.CLUSTER, "cluster", "with everything that runs on it and all volumes that it created"),
     # Deleting the chart of the definitions deletes the definitions, and with them all objects of their kinds.
     "kubernetes:helm.sh/v3:Release": _Kind(
         HeldKind.POOL, "chart", "and with its definitions all pools, with their nodes", "flexspot:index:KarpenterController"
@@ -154,7 +154,7 @@ class Loss:
     def words(self) -> str:
         """The deletion for a person, in one line."""
         kind = _KINDS[self._own]
-        done = "is deleted and made anew" if self.replaced else "is deleted"
+        done = "is deleted and created again" if self.replaced else "is deleted"
         lost = f" {done}" + (f", {kind.with_it}" if kind.with_it else "")
         verb = "changes" if len(self.settings) == 1 else "change"
         return f"{kind.called} {self.name}{lost}" + (f", because {', '.join(self.settings)} {verb}" if self.settings else "")
@@ -246,9 +246,9 @@ def check_permissions(allowed: Iterable[str]) -> None:
     for written in allowed:
         kind, given, name = written.partition("=")
         if not given or not name or kind not in kinds:
-            remedy = f"write KIND=NAME as the refusal shows it, with a KIND of {', '.join(kinds)}"
+            remedy = f"write KIND=NAME as the refusal shows it. KIND is one of {', '.join(kinds)}."
             raise ExplainedError(
-                f"{_OPTION} is {written}, which names nothing that could be replaced or deleted.", remedy, exit_code=ExitCode.BAD_USAGE
+                f"{_OPTION}: {written} names nothing that can be replaced or deleted.", remedy, exit_code=ExitCode.BAD_USAGE
             )
 
 
@@ -273,7 +273,7 @@ def refusal(losses: Iterable[Loss], allowed: Iterable[str], *, production: bool)
         needed = [each for each in missing if each.held not in on_it] or missing
         options = " ".join(f"{_OPTION} {each.permission}" for each in needed[:_LISTED])
         return ExplainedError(
-            "this is a production stack, and these may not be replaced or deleted without --allow-replace. Nothing was changed.",
+            "this would replace or delete resources of a production stack without --allow-replace. Nothing was changed.",
             f"undo the change; or, if it is intended, run the same command with {options}",
             evidence=tuple(summary_lines(missing)),
         )

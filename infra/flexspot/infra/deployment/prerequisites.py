@@ -142,7 +142,7 @@ def missing_pieces(found: CommandLine | None, cloud: Platform) -> tuple[list[str
     if found is None or not found.fits:
         there = "the pulumi command line is not on PATH"
         if found is not None:
-            there = f"{found.path} is version {found.version}, and the SDK needs {sdk_version()} or a later {sdk_version().major}"
+            there = f"{found.path} is version {found.version}, but the SDK needs {sdk_version()} or a later {sdk_version().major}"
         missing.append(there)
         remedies.append(f"install Pulumi {sdk_version()} or later from https://www.pulumi.com/docs/install")
     for name in plugins_of(cloud):
@@ -170,7 +170,11 @@ _SERVICES = "https://serviceusage.googleapis.com/"
 _SCOPE = "https://www.googleapis.com/auth/cloud-platform"
 _SECONDS = 30
 _OK = 200
-_REFUSED = {401: "the credentials are not accepted", 403: "this identity may not see it, or it does not exist", 404: "it does not exist"}
+_REFUSED = {
+    401: "the credentials are not accepted",
+    403: "the project does not exist, or this identity may not see it",
+    404: "the project does not exist",
+}
 
 
 @dataclass(frozen=True)
@@ -206,13 +210,13 @@ def _aws(stack: str, settings: EksSettings) -> CloudAccess:
         sts: Any = cast("Any", boto3).client("sts", region_name=settings.region)
         caller: dict[str, str] = sts.get_caller_identity()
     except NoCredentialsError as error:
-        raise refused(stack, "there are no AWS credentials here.", remedy) from error
+        raise refused(stack, "AWS credentials were not found.", remedy) from error
     except (BotoCoreError, ClientError) as error:
         raise refused(stack, f"AWS does not report the owner of the credentials: {error}.", remedy) from error
     if caller["Account"] != settings.account:
         raise refused(
             stack,
-            f"the credentials are {caller['Arn']} of account {caller['Account']}, but the stack is in account {settings.account}.",
+            f"the credentials belong to {caller['Arn']} in account {caller['Account']}, but the stack is in account {settings.account}.",
             remedy,
         )
     return CloudAccess(caller["Arn"], f"account {settings.account}, region {settings.region}")
@@ -233,7 +237,7 @@ def _gcp(stack: str, settings: GkeSettings) -> CloudAccess:
         session: Any = cast("Any", AuthorizedSession)(credentials)
         answer: Any = session.get(f"{address.rstrip('/')}/v3/projects/{settings.project}", timeout=_SECONDS)
     except DefaultCredentialsError as error:
-        raise refused(stack, "there are no Google Cloud credentials here.", login) from error
+        raise refused(stack, "Google Cloud credentials were not found.", login) from error
     except (GoogleAuthError, RequestException) as error:
         raise refused(stack, f"Google Cloud does not accept the credentials: {error}.", login) from error
     identity = str(getattr(credentials, "service_account_email", "") or getattr(credentials, "account", "") or "a user's credentials")
@@ -241,8 +245,8 @@ def _gcp(stack: str, settings: GkeSettings) -> CloudAccess:
         if "SERVICE_DISABLED" in answer.text:
             raise refused(
                 stack,
-                "the API that describes Google Cloud projects is not enabled.",
-                f"gcloud services enable cloudresourcemanager.googleapis.com --project {settings.project}",
+                "the Cloud Resource Manager API is not enabled.",
+                f"enable it: gcloud services enable cloudresourcemanager.googleapis.com --project {settings.project}",
             )
         why = _REFUSED.get(answer.status_code, f"Google Cloud answered {answer.status_code}")
         raise refused(
@@ -252,7 +256,7 @@ def _gcp(stack: str, settings: GkeSettings) -> CloudAccess:
         )
     state = str(answer.json().get("state", ""))
     if state != "ACTIVE":
-        raise refused(stack, f"project {settings.project} is {state or 'of no known state'}.", "use a project that is ACTIVE.")
+        raise refused(stack, f"project {settings.project} is in state {state or '(unknown)'}.", "use a project that is ACTIVE.")
     _require_apis(stack, settings, session)
     return CloudAccess(identity, f"project {settings.project}, region {settings.region}")
 
@@ -275,12 +279,12 @@ def _require_apis(stack: str, settings: GkeSettings, session: Any) -> None:
         raise refused(
             stack,
             f"project {settings.project} has not enabled {', '.join(missing)}.",
-            f"gcloud services enable --project {settings.project} {' '.join(missing)}",
+            f"enable them: gcloud services enable --project {settings.project} {' '.join(missing)}",
         )
 
 
 def _without(stack: str, library: str, extra: str) -> ExplainedError:
-    return refused(stack, f"{library} is not installed; it is needed to check the credentials.", install(extra))
+    return refused(stack, f"{library} is not installed, but checking the credentials needs it.", install(extra))
 
 
 _PASSPHRASES = ("PULUMI_CONFIG_PASSPHRASE", "PULUMI_CONFIG_PASSPHRASE_FILE")
@@ -302,7 +306,7 @@ def backend_of(stack: str, found: CommandLine) -> str:
         raise refused(
             stack,
             "Pulumi has no backend for the state.",
-            "log in with `pulumi login`, or name one in PULUMI_BACKEND_URL, and run the same command again.",
+            "log in with `pulumi login`, or name a backend in PULUMI_BACKEND_URL, and run the same command again.",
             evidence,
         )
     return str(url)
@@ -320,6 +324,6 @@ def require_passphrase(stack: str, backend: str) -> None:
     if content.get("secretsprovider", "passphrase") == "passphrase":
         raise refused(
             stack,
-            f"the backend {backend} encrypts secrets with a passphrase, but none is given.",
+            f"the backend {backend} encrypts secrets with a passphrase, but no passphrase is set.",
             "set PULUMI_CONFIG_PASSPHRASE or PULUMI_CONFIG_PASSPHRASE_FILE, or name a key in `secretsprovider` of the stack file.",
         )

@@ -53,7 +53,7 @@ def repair_state_file(backend_url: str | None, project: str, stack: str) -> str 
     fresh = state.with_name(f"{state.name}.fixed")
     shutil.copyfile(copy, fresh)
     os.replace(fresh, state)  # noqa: PTH105 -- one step, over whatever is there
-    return f"An earlier run was killed while it wrote the state; the state before that is used, the rest is kept in {cut_off.name}.\n"
+    return f"An earlier run was killed while it wrote the state. The state before is used; the incomplete one is in {cut_off.name}.\n"
 
 
 def may_be_open(backend_url: str | None, project: str, stack: str) -> bool:

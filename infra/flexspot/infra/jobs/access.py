@@ -97,8 +97,8 @@ def connect(kubeconfig: Path | None, context: str | None, namespace: str | None)
     found = access(kubeconfig, context)
     chosen = namespace or found.namespace
     if not chosen:
-        problem = f"context {found.context} has no namespace, and no team is given."
-        raise ExplainedError(problem, "give --team TEAM.", exit_code=ExitCode.BAD_USAGE)
+        problem = f"--team is required: context {found.context} has no namespace."
+        raise ExplainedError(problem, "add --team TEAM.", exit_code=ExitCode.BAD_USAGE)
     return TeamCluster(found, chosen)
 
 
@@ -109,13 +109,13 @@ def platform_of(cluster: TeamCluster) -> Plan:
     except ApiException as error:
         raise explained(error, "the platform's ConfigMap cannot be read") from error
     if found is None:
-        problem = f"there is no ConfigMap {CONFIG_MAP} in namespace {cluster.namespace}."
-        remedy = "name your team with --team; or ask who runs the platform for `flexspot up` of this release, which makes it."
+        problem = f"namespace {cluster.namespace} has no ConfigMap {CONFIG_MAP}."
+        remedy = "name your team with --team, or ask the platform's operators to run `flexspot up` of this release, which creates it."
         raise ExplainedError(problem, remedy, exit_code=ExitCode.BAD_USAGE)
     try:
         return read_team_view(found.get("data", {}).get(KEY, ""))
     except TeamViewError as error:
-        remedy = "use the release of flexspot that the platform was deployed with; if it was edited by hand, `flexspot up` fixes it."
+        remedy = "use the flexspot release that deployed the platform. If the ConfigMap was edited by hand, run `flexspot up`."
         raise ExplainedError(f"ConfigMap {CONFIG_MAP} of namespace {cluster.namespace} cannot be read: {error}.", remedy) from error
 
 
@@ -123,19 +123,19 @@ def explained(error: ApiException, doing: str) -> ExplainedError:
     """Return the API server's refusal of an attempt (`doing`) as an error for people."""
     words, status = message_of(error), error.status or 0
     if status == UNAUTHORIZED or (status == FORBIDDEN and ANONYMOUS in words):
-        remedy, problem = "log in again as your cloud's command does.", "the cluster does not know you"
+        remedy, problem = "log in to the cluster again with your cloud's command line.", "the cluster does not accept your credentials"
     elif status == FORBIDDEN and not any(each in words for each in _OF_THE_OBJECT):
-        remedy = "ask who runs the platform whether you are in a group of the team's `submitters`; --team names the team."
-        problem = "you may not"
+        remedy = "ask the platform's operators to add you to a group of the team's `submitters`, or name another team with --team."
+        problem = "you lack the permission"
     elif status == CONFLICT:
         remedy, problem = (
-            "something changed it at the same time: see `flexspot jobs list`, then try again.",
-            "it has changed in the meantime",
+            "check it with `flexspot jobs list`, then try again.",
+            "the object was changed at the same time",
         )
     elif status == _TOO_MANY or status >= _BROKEN:
-        remedy, problem = "try again in a minute.", "the API server is busy or broken"
+        remedy, problem = "try again in a minute.", "the API server is overloaded or broken"
     else:
-        remedy, problem = "the line above says what to write instead.", "the cluster refuses it"
+        remedy, problem = "change what the line above says.", "the cluster rejects it"
     return ExplainedError(f"{doing}: {problem}.", remedy, exit_code=ExitCode.BAD_USAGE, evidence=(words,))
 
 

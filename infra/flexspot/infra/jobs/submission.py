@@ -57,19 +57,19 @@ def script_of(command: Sequence[str]) -> Script | None:
         return None
     path = Path(command[0])
     if not path.is_file():
-        remedy = "give the path of a local script; for a program of the image write its command: -- python train.py."
-        raise _unsendable(f"{path} is a folder." if path.is_dir() else f"there is no file {path}.", remedy)
+        remedy = "give the path of a local script; for a program in the image, give its command: -- python train.py."
+        raise _unsendable(f"{path} is a folder, not a script." if path.is_dir() else f"{path} does not exist.", remedy)
     if (size := path.stat().st_size) > _LARGEST_SCRIPT:
-        remedy = "put it into the image, and write its command: -- python train.py."
-        raise _unsendable(f"{path} has {size} bytes; at most {_LARGEST_SCRIPT} can be sent.", remedy)
+        remedy = "put it into the image, and give its command: -- python train.py."
+        raise _unsendable(f"{path} is too large: {size} bytes, at most {_LARGEST_SCRIPT} can be sent.", remedy)
     if not _SENT_AS.fullmatch(path.name):
         raise _unsendable(
-            f"{path.name!r} is not a name under which a script can be sent.", "use only letters, digits, dots, hyphens and _."
+            f"{path.name!r} is not a valid name for a sent script.", "rename it: use only letters, digits, dots, hyphens and _."
         )
     try:
         return Script(path.name, path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
-        raise _unsendable(f"{path} cannot be read as text: {error}.", "send a script in UTF-8 that you can read.") from error
+        raise _unsendable(f"{path} cannot be read as text: {error}.", "give a UTF-8 script that you can read.") from error
 
 
 _SENT_AS = re.compile(r"[-._a-zA-Z0-9]{1,253}")
@@ -117,7 +117,7 @@ def with_script(kind: str, fields: Mapping[str, Any], script: Script, arguments:
     volumes = fields.get("volumes", {})
     if isinstance(volumes, dict):
         if SCRIPT_FOLDER in volumes:
-            raise _unsendable(f"volumes has something at {SCRIPT_FOLDER}, where the script is put.", "mount it at another path.")
+            raise _unsendable(f"volumes: {SCRIPT_FOLDER} is the folder of the script.", "mount the volume at another path.")
         volumes = {SCRIPT_FOLDER: {"config_map": script_map(str(fields["name"]))}, **volumes}
     return {**fields, **launcher, "command": command_of(script, arguments), "volumes": volumes}
 
@@ -143,7 +143,7 @@ def submit(cluster: TeamCluster, objects: Sequence[KubeObject], script: Script |
         for each in made:
             with suppress(ApiException, ExplainedError):
                 cluster.delete(f"{each['apiVersion']}/{each['kind']}", each["metadata"]["name"], each["metadata"]["uid"])
-        raise error if isinstance(error, ExplainedError) else explained(error, f"{work} is not submitted") from error
+        raise error if isinstance(error, ExplainedError) else explained(error, f"{work} was not submitted") from error
     return [each.name for each in ended]
 
 
@@ -175,7 +175,7 @@ def _send(cluster: TeamCluster, work: str, script: Script, jobs: Sequence[KubeOb
             raise
         # An earlier job of that name left its ConfigMap: replace it.
         cluster.delete(MAP, script_map(work))
-        _until(lambda: cluster.find(MAP, script_map(work)) is None, "the end of the earlier script", _WAIT_SECONDS)
+        _until(lambda: cluster.find(MAP, script_map(work)) is None, "earlier script", _WAIT_SECONDS)
         cluster.create(made)
 
 
@@ -183,8 +183,8 @@ def _ended(cluster: TeamCluster, work: str) -> list[JobState]:
     """Return the jobs of that name. Raises ExplainedError if one has not ended."""
     found = states_of(cluster, work)
     if going := [each.name for each in found if each.state not in ENDED]:
-        remedy = f"`flexspot jobs logs {work}` follows it, `flexspot jobs stop {work}` ends it; --name gives this one another name."
-        raise ExplainedError(f"{', '.join(going)} of that name has not finished.", remedy, exit_code=ExitCode.BAD_USAGE)
+        remedy = f"follow it with `flexspot jobs logs {work}`, end it with `flexspot jobs stop {work}`, or give this job another --name."
+        raise ExplainedError(f"{', '.join(going)}: a job of this name has not finished.", remedy, exit_code=ExitCode.BAD_USAGE)
     return found
 
 
@@ -193,7 +193,7 @@ def states_of(cluster: TeamCluster, work: str | None = None) -> list[JobState]:
     try:
         return job_states(cluster, work)
     except ApiException as error:
-        raise explained(error, "the jobs cannot be seen") from error
+        raise explained(error, "the jobs cannot be listed") from error
 
 
 def job_states(cluster: TeamCluster, work: str | None = None) -> list[JobState]:
@@ -213,9 +213,9 @@ def stop(cluster: TeamCluster, jobs: Sequence[JobState]) -> None:
         for each in jobs:
             cluster.delete(kinds[each.kind], each.name, each.uid)
         patience = _WAIT_SECONDS + max((each.grace_seconds for each in jobs), default=0)
-        _until(lambda: all(_is_gone(cluster, kinds[each.kind], each) for each in jobs), "the end of the job and its pods", patience)
+        _until(lambda: all(_is_gone(cluster, kinds[each.kind], each) for each in jobs), "job and its pods", patience)
     except ApiException as error:
-        raise explained(error, "it is not stopped") from error
+        raise explained(error, "the job was not stopped") from error
 
 
 def _is_gone(cluster: TeamCluster, kind: str, job: JobState) -> bool:
@@ -231,8 +231,8 @@ def _until(is_so: Callable[[], bool], what: str, seconds: float) -> None:
     deadline = time.monotonic() + seconds
     while not is_so():
         if time.monotonic() > deadline:
-            remedy = "look again with `flexspot jobs list`."
-            raise ExplainedError(f"{what} did not come within {seconds:.0f} s.", remedy, exit_code=ExitCode.BAD_USAGE)
+            remedy = "check again with `flexspot jobs list`."
+            raise ExplainedError(f"{what}: the deletion did not finish within {seconds:.0f} s.", remedy, exit_code=ExitCode.BAD_USAGE)
         time.sleep(_GONE_POLL_SECONDS)
 
 
@@ -326,7 +326,7 @@ def follow(cluster: TeamCluster, work: str, say: Callable[[str], None], write: C
         try:
             found = job_states(cluster, work)
         except (ApiException, ExplainedError) as error:
-            refused = error if isinstance(error, ExplainedError) else explained(error, "the jobs cannot be seen")
+            refused = error if isinstance(error, ExplainedError) else explained(error, "the jobs cannot be listed")
             passing = isinstance(error, ExplainedError) or is_passing(error)
             if silent_since is None and passing:
                 say(f"{refused.problem.rstrip('.')}; looking again")

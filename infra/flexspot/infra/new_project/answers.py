@@ -39,15 +39,15 @@ PROJECT_NAME = r"^[A-Za-z0-9_.-]{1,100}$"
 """Pattern of project names that Pulumi accepts (pulumi 3.259, sdk/go/common/tokens/project.go)."""
 
 
-def wrong(option: str, value: object, problem: str, allowed: str) -> ExplainedError:
+def wrong(option: str, value: object, problem: str, remedy: str) -> ExplainedError:
     """Return an error about one answer, which names its option."""
-    return ExplainedError(f"{option} {value!r} {problem}.", f"give {option}: {allowed}.", exit_code=ExitCode.BAD_USAGE)
+    return ExplainedError(f"{option}: {value!r} {problem}.", f"{remedy}.", exit_code=ExitCode.BAD_USAGE)
 
 
 def of_form(option: str, value: str, pattern: str, words: str = "") -> str:
     """Return `value` if it matches `pattern`. Otherwise raise ExplainedError with the allowed form."""
     if re.fullmatch(pattern, value) is None:
-        raise wrong(option, value, "cannot be used", words or FORMS[pattern])
+        raise wrong(option, value, "is not valid", f"set {option} to {words or FORMS[pattern]}")
     return value
 
 
@@ -95,18 +95,18 @@ def _with_gpus(cloud: Platform) -> dict[str, Machine]:
     return {name: each for name, each in _machines(cloud).items() if each.gpu is not None and len(each.gpu.counts) == 1}
 
 
-OF_THE_CLOUDS = ("--account", "--prod-account", "--region", "--zone", "--machine", "--dev-gpus", "--prod-gpus")
+CLOUD_OPTIONS = ("--account", "--prod-account", "--region", "--zone", "--machine", "--dev-gpus", "--prod-gpus")
 """Options that do not apply to the lab."""
 
-OF_EKS = ("--cidr",)
+EKS_OPTIONS = ("--cidr",)
 """Options of EKS only."""
 
 
-def refuse_options_of_others(cloud: Platform, given: Iterable[str]) -> None:
+def refuse_inapplicable_options(cloud: Platform, given: Iterable[str]) -> None:
     """Raise ExplainedError if any of the options `given` does not apply to `cloud`."""
-    unused = OF_EKS if cloud is Platform.GKE else (*OF_THE_CLOUDS, *OF_EKS) if cloud is Platform.LOCAL else ()
+    unused = EKS_OPTIONS if cloud is Platform.GKE else (*CLOUD_OPTIONS, *EKS_OPTIONS) if cloud is Platform.LOCAL else ()
     if named := ", ".join(each for each in given if each in unused):
-        problem = f"{named}: a project on {cloud} has no use for it."
+        problem = f"{named}: not used in a project on {cloud}."
         raise ExplainedError(problem, f"remove {named}, or give another --cloud.", exit_code=ExitCode.BAD_USAGE)
 
 
@@ -128,8 +128,8 @@ def checked_prod_account(cloud: Platform, account: str, of_development: str) -> 
     """
     of_form("--prod-account", account, _ACCOUNTS[cloud])
     if cloud is Platform.GKE and account == of_development:
-        allowed = "a project of its own, since teams of one name in one project reach each other's storage"
-        raise wrong("--prod-account", account, "is the project of development", allowed)
+        remedy = "set --prod-account to a separate project: teams of the same name in one project can reach each other's storage"
+        raise wrong("--prod-account", account, "is also the project of development", remedy)
     return account
 
 
@@ -144,9 +144,9 @@ def checked_teams(written: list[str]) -> tuple[str, ...]:
     for name in teams:
         of_form("--team", name, NAME)
         if teams.count(name) > 1:
-            raise wrong("--team", name, "is named more than once", "each team once")
+            raise wrong("--team", name, "is listed more than once", "list each --team once")
         if is_taken_namespace(name):
-            raise wrong("--team", name, "is a namespace of the cluster itself", "another name")
+            raise wrong("--team", name, "is a namespace of the cluster itself", "choose another name for --team")
     return tuple(teams)
 
 
@@ -159,10 +159,10 @@ def named_zones(cloud: Platform, region: str, written: list[str]) -> tuple[str, 
     """Return the given zones without duplicates. Raises ExplainedError for zones outside the region, and on EKS for a single one."""
     for zone in written:
         if not zone_in_region(VOCABULARIES[cloud].catalog, region, of_form("--zone", zone, ZONE)):
-            raise wrong("--zone", zone, f"is not in region {region}", "a zone of it")
+            raise wrong("--zone", zone, f"is not in region {region}", f"set --zone to a zone of {region}")
     zones = tuple(dict.fromkeys(written))
     if cloud is Platform.EKS and len(zones) == 1:
-        raise wrong("--zone", zones[0], "is alone", f"{EKS_ZONES[0]} zones or more, which an EKS cluster needs")
+        raise wrong("--zone", zones[0], "is the only zone", f"add another --zone: an EKS cluster needs {EKS_ZONES[0]} or more")
     return zones
 
 
@@ -170,8 +170,8 @@ def checked_machine(cloud: Platform, machine: str) -> str:
     """Return the machine of the pools. Raises ExplainedError for an unknown one and for one without a fixed number of GPUs."""
     fitting = _with_gpus(cloud)
     if machine not in fitting:
-        problem = "has no GPUs, or none of a fixed number" if machine in _machines(cloud) else "is not in the catalog"
-        raise wrong("--machine", machine, problem, nearest(machine, sorted(fitting)))
+        problem = "has no GPUs, or no fixed number of them" if machine in _machines(cloud) else "is not in the catalog"
+        raise wrong("--machine", machine, problem, f"choose another --machine; {nearest(machine, sorted(fitting))}")
     return machine
 
 
@@ -186,20 +186,22 @@ def zones_with(cloud: Platform, region: str, machine: str, named: tuple[str, ...
             raise wrong(
                 "--machine",
                 machine,
-                "is in the catalog, but where it is offered is not known",
-                f"another machine, or with --zone the zones of {region}",
+                "is in the catalog, but its zones are not known",
+                f"choose another --machine, or name zones of {region} with --zone",
             )
         return named
     if region not in found.zones:
         there = sorted(name for name, each in _with_gpus(cloud).items() if region in each.zones)
-        allowed = f"one that is ({nearest(machine, there)}), or with --region where it is: {nearest(region, sorted(found.zones))}"
-        raise wrong("--machine", machine, f"is not known to be offered in {region}", allowed)
+        remedy = (
+            f"choose another --machine ({nearest(machine, there)}), or a --region with this one: {nearest(region, sorted(found.zones))}"
+        )
+        raise wrong("--machine", machine, f"is not known to be offered in {region}", remedy)
     if named:
         # The same zone name may refer to different zones in different accounts.
         sure = all(map(is_zone_id, named)) or not zone_names_differ(region)
         if sure and not set(named) & found.offered_in(region):
-            allowed = f"another machine, or with --zone those that have it: {', '.join(found.zones[region])}"
-            raise wrong("--machine", machine, f"is not offered in {', '.join(named)}", allowed)
+            remedy = f"choose another --machine, or a --zone with this one: {', '.join(found.zones[region])}"
+            raise wrong("--machine", machine, f"is not offered in {', '.join(named)}", remedy)
         return named
     offered = found.zones[region][:_ZONES]
     others = [each for each in _usual_zones(cloud, region) if each not in offered]
@@ -215,5 +217,6 @@ def _usual_zones(cloud: Platform, region: str) -> list[str]:
 def checked_gpus(option: str, gpus: int, per_node: int) -> int:
     """Return the most GPUs of a pool. Raises ExplainedError for a number that is out of range or not one of whole nodes."""
     if not 1 <= gpus <= GPUS_AT_MOST or gpus % per_node:
-        raise wrong(option, gpus, "cannot be had", f"a multiple of {per_node} (GPUs of a node) from {per_node} to {GPUS_AT_MOST}")
+        remedy = f"set {option} to a multiple of {per_node} (GPUs of a node) from {per_node} to {GPUS_AT_MOST}"
+        raise wrong(option, gpus, "is not possible", remedy)
     return gpus

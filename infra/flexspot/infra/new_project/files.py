@@ -82,7 +82,7 @@ def usual_files(host: CodeHost) -> tuple[str, ...]:
     return (*_TEMPLATE_OF, _WORKFLOWS[host][0], _SCHEMA, "stacks/Pulumi.local.yaml")
 
 
-def refuse_what_is_there(folder: Path, names: Iterable[str]) -> None:
+def refuse_existing_files(folder: Path, names: Iterable[str]) -> None:
     """Raise ExplainedError if these files of a project cannot be created in `folder`.
 
     That is so if one that is not SHARED exists already, also as a link to anything, or if something other than a folder is at the path of
@@ -92,14 +92,14 @@ def refuse_what_is_there(folder: Path, names: Iterable[str]) -> None:
     above = sorted({each for path in paths.values() for each in path.parents})
     if blocking := [each for each in above if os.path.lexists(each) and not each.is_dir()]:
         raise ExplainedError(
-            f"{blocking[0]} is not a folder, but files of the project must be below it; nothing was written.",
-            "name another folder, or move it.",
+            f"{blocking[0]} is not a folder, but files of the project must be in it. Nothing was written.",
+            "name another folder, or move that file.",
             exit_code=ExitCode.BAD_USAGE,
         )
     if taken := [name for name, path in paths.items() if name not in SHARED and os.path.lexists(path)]:
         raise ExplainedError(
-            f"{folder} already has {', '.join(taken)}; nothing was written.",
-            "name another folder, or move these.",
+            f"{folder} already contains {', '.join(taken)}. Nothing was written.",
+            "name another folder, or move these files.",
             exit_code=ExitCode.BAD_USAGE,
         )
 
@@ -131,7 +131,7 @@ def write_project(folder: Path, files: Mapping[str, str]) -> Written:
     An existing README.md or .gitignore is kept. If any other file exists, nothing is written. Raises ExplainedError then, and if a file
     cannot be written.
     """
-    refuse_what_is_there(folder, files)
+    refuse_existing_files(folder, files)
     there = [name for name in files if os.path.lexists(folder / name)]
     made: list[str] = []
     for name, text in files.items():
@@ -145,7 +145,7 @@ def write_project(folder: Path, files: Mapping[str, str]) -> Written:
                 file.write(text)
         except OSError as error:
             raise ExplainedError(
-                f"{path} cannot be written: {error.strerror}. Written before it: {', '.join(made) or 'nothing'}.",
+                f"{path} cannot be written: {error.strerror}. Files written before: {', '.join(made) or 'none'}.",
                 "name a writable folder with free space.",
                 exit_code=ExitCode.BAD_USAGE,
             ) from error
@@ -185,8 +185,8 @@ def _tried(folder: Path, name: str, cloud: Platform) -> StackPlan:
         given += [] if cloud is Platform.LOCAL else ["--account", "--prod-account", "--region", "--zone", "--machine"]
         given += ["--cidr"] if cloud is Platform.EKS else []
         raise ExplainedError(
-            f"these answers make no working stack {name}; nothing was written.",
-            f"change the answers that the lines above name: {', '.join(given)}.",
+            f"stack {name} cannot work with these answers. Nothing was written.",
+            f"change the answers that the lines above mention: {', '.join(given)}.",
             exit_code=ExitCode.BAD_USAGE,
             evidence=tuple(map(str, error.problems)),
         ) from error

@@ -68,14 +68,14 @@ def access_to(  # noqa: PLR0913 -- each is an option of the command line
     """
     address = _address(url)
     if ca is not None and not ca.is_file():
-        raise _wrong(f"--ca {ca} is not a file.", "give a file of certificates in PEM form.")
+        raise _wrong(f"--ca: {ca} is not a file.", "name a PEM file with the server's certificate authorities.")
     if token_file is not None and token_env is not None:
-        raise _wrong("--token-file and --token-env are both given.", "give one of them.")
+        raise _wrong("--token-file and --token-env exclude each other.", "give only one of them.")
     found = dict(_header(each) for each in headers)
     token = _token(token_file, token_env)
     if token is not None:
         if any(name.lower() == "authorization" for name in found):
-            raise _wrong("a token and a header Authorization are both given.", "give one of them.")
+            raise _wrong("--header: Authorization excludes --token-file and --token-env.", "give only one of them.")
         found["Authorization"] = f"Bearer {token}"
     return PrometheusAccess(address, found, ca, _signer(urlsplit(address), auth, aws_region, {name.lower() for name in found}))
 
@@ -85,12 +85,13 @@ def _address(url: str) -> str:
         parts = urlsplit(url)
         port_is_fine = parts.port is None or parts.port > 0
     except ValueError:
-        raise _wrong("--prometheus is not an address.", "write one such as https://prometheus.example.com.") from None
+        raise _wrong("--prometheus: the value is not a URL.", "write one such as https://prometheus.example.com.") from None
     if parts.username is not None or parts.password is not None:
-        raise _wrong("--prometheus has a user or password in it, which logs would show.", "leave it out, and use --token-file or --header.")
+        raise _wrong("--prometheus: the URL contains a user or password, which logs would show.", "use --token-file or --header instead.")
     if parts.scheme not in {"http", "https"} or not parts.hostname or not port_is_fine or parts.query or parts.fragment:
         raise _wrong(
-            f"--prometheus {url!r} is not the address of a server.", "write http:// or https://, host, and port or path where there is one."
+            f"--prometheus: {url!r} is not the URL of a server.",
+            "write http:// or https://, the host, and the port or path if there is one.",
         )
     # AWS's console shows a workspace's address with the path of a query.
     return url.rstrip("/").removesuffix("/api/v1/query").removesuffix("/api/v1")
@@ -99,7 +100,7 @@ def _address(url: str) -> str:
 def _header(written: str) -> tuple[str, str]:
     name, colon, value = written.partition(":")
     if not colon or not name.strip() or not _is_header_text(name.strip() + value.strip()) or " " in name.strip():
-        raise _wrong("a --header is not of the form 'Name: value'.", "write it so, such as --header 'X-Scope-OrgID: ml'.")
+        raise _wrong("--header: a value does not have the form 'Name: value'.", "write for example --header 'X-Scope-OrgID: ml'.")
     return name.strip(), value.strip()
 
 
@@ -107,14 +108,14 @@ def _token(file: Path | None, variable: str | None) -> str | None:
     if file is None and variable is None:
         return None
     if file is not None:
-        where, token = f"the file {file}", _content(file)
+        where, token = f"--token-file: {file}", _content(file)
     else:
-        where, token = f"the environment variable {variable}", os.environ.get(variable or "")
+        where, token = f"--token-env: {variable}", os.environ.get(variable or "")
     token = None if token is None else token.strip()
     if not token:
-        raise _wrong(f"{where} has no token.", "write only the token there.")
+        raise _wrong(f"{where} has no token.", "put the token there, and nothing else.")
     if not _is_header_text(token) or " " in token:
-        raise _wrong(f"{where} has more than a token: it contains spaces or line ends.", "write only the token there.")
+        raise _wrong(f"{where} has more than a token: it contains spaces or line breaks.", "put only the token there.")
     return token
 
 
@@ -122,7 +123,7 @@ def _content(file: Path) -> str:
     try:
         return file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise _wrong(f"the token file {file} cannot be read: {type(error).__name__}.", "give a text file that you can read.") from error
+        raise _wrong(f"--token-file: {file} cannot be read: {type(error).__name__}.", "name a text file that you can read.") from error
 
 
 def _is_header_text(text: str) -> bool:
@@ -151,35 +152,39 @@ def _signer(address: SplitResult, auth: CloudAuth | None, aws_region: str | None
     own = CloudAuth.AWS if amazon else CloudAuth.GCP if google else None
     by_token = "authorization" in headers
     if by_token and (auth is not None or amazon):
-        whose = f"--prometheus-auth {auth} signs" if auth else "Amazon Managed Service for Prometheus takes only signed"
-        raise _wrong(f"{whose} requests, and a token or a header Authorization is given.", "leave the token and the header out.")
+        whose = f"--prometheus-auth: {auth} signs" if auth else "--prometheus: Amazon Managed Service for Prometheus accepts only signed"
+        raise _wrong(f"{whose} requests, which excludes a token and an Authorization header.", "remove the token and the header.")
     if auth is not None and own not in {None, auth}:
-        raise _wrong(f"--prometheus-auth is {auth}, and {host} belongs to {own}.", "leave --prometheus-auth out.")
+        raise _wrong(f"--prometheus-auth: {host} is a service of {own}, not of {auth}.", "remove --prometheus-auth.")
     chosen = auth or (None if by_token else own)
     if aws_region is not None and chosen is not CloudAuth.AWS:
-        raise _wrong("--aws-region is given, and requests are not signed for AWS.", "give --prometheus-auth aws, too, or leave it out.")
+        raise _wrong("--aws-region: requests are not signed for AWS.", "add --prometheus-auth aws, or remove --aws-region.")
     if chosen is None:
         return None
     if address.scheme != "https":
-        raise _wrong("--prometheus is http://, over which the credentials could be read in transit.", "write https://.")
+        raise _wrong("--prometheus: http:// would show the credentials to the network.", "use https://.")
     if chosen is CloudAuth.GCP:
         if google and not _GOOGLE_PATH.fullmatch(address.path):
             remedy = f"write https://{_GOOGLE}/v1/projects/PROJECT/location/global/prometheus."
-            raise _wrong(f"--prometheus is not where {_GOOGLE} has Prometheus' API.", remedy)
+            raise _wrong(f"--prometheus: the path is not that of the Prometheus API of {_GOOGLE}.", remedy)
         return GoogleSigner()
     if amazon and not _WORKSPACE.fullmatch(address.path):
-        raise _wrong("--prometheus names no workspace.", f"write https://{host}/workspaces/WORKSPACE, such as ws-1234abcd-....")
+        raise _wrong(
+            "--prometheus: the URL names no workspace.", f"write https://{host}/workspaces/ID, with an id such as ws-1234abcd-...."
+        )
     if taken := sorted(name for name in headers if name == "host" or name.startswith("x-amz-")):
-        raise _wrong(f"a header {taken[0]} is given, which is part of AWS's signature.", "leave it out.")
+        raise _wrong(f"--header: {taken[0]} is part of AWS's signature.", "remove this header.")
     of_host = amazon["region"].lower() if amazon else None
     return AwsSigner(_region(host, of_host, aws_region), is_certain=of_host is not None)
 
 
 def _region(host: str, of_host: str | None, given: str | None) -> str:
     if of_host is not None and given not in {None, of_host}:
-        raise _wrong(f"--aws-region is {given}, and {host} is in {of_host}.", "leave --aws-region out.")
+        raise _wrong(f"--aws-region: {host} is in {of_host}, not in {given}.", "remove --aws-region.")
     region = given or of_host
     if region is None:
         # AWS_REGION and the profile are not used: the workspace may be in another region.
-        raise _wrong(f"{host} does not tell the region of the workspace.", "give it with --aws-region, as in --aws-region us-east-1.")
+        raise _wrong(
+            f"--aws-region is required: {host} does not contain the workspace's region.", "add for example --aws-region us-east-1."
+        )
     return region

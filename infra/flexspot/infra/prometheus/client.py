@@ -67,23 +67,23 @@ def read_reply(reply: Reply, access: PrometheusAccess | None = None) -> QueryRes
             raise TooLargeError(said)
         raise ExplainedError(
             f"Prometheus refused a query (HTTP {reply.status}).",
-            "see what it says; --match and --step change the queries.",
+            "fix what the line above says; --match and --step change the queries.",
             evidence=(said,),
         )
     content = _mapping(data.get("data"))
     if content.get("resultType") != "matrix" or not isinstance(content.get("result"), list):
-        raise ExplainedError("Prometheus answered a range query with something other than a matrix.", _NOT_PROMETHEUS)
+        raise ExplainedError("--prometheus: the answer to a range query is not a matrix.", _NOT_PROMETHEUS)
     warned = data.get("warnings")
     warnings = cast("list[Any]", warned) if isinstance(warned, list) else []
     answer = QueryResult(content["result"], tuple(hide(str(each))[:_SHOWN] for each in warnings), reply.body)
     try:
         answer.matrix  # noqa: B018 -- read here, so that only readable answers are stored
     except MalformedReplyError as error:
-        raise ExplainedError(f"Prometheus answered with {error}.", _NOT_PROMETHEUS) from error
+        raise ExplainedError(f"--prometheus: the answer contains {error}.", _NOT_PROMETHEUS) from error
     return answer
 
 
-_NOT_PROMETHEUS = "check that --prometheus is the address of Prometheus' own API, and that no proxy or login page is in between."
+_NOT_PROMETHEUS = "check that --prometheus is the URL of Prometheus' own API, and that no proxy or login page answers instead."
 
 
 def _json(reply: Reply, access: PrometheusAccess | None) -> dict[str, Any]:
@@ -97,11 +97,11 @@ def _json(reply: Reply, access: PrometheusAccess | None) -> dict[str, Any]:
         content_type = reply.content_type or "no content type"
         seen = hide(f"a page titled {' '.join(title['title'].split())!r}" if title else content_type)[:_SHOWN]
         raise ExplainedError(
-            f"Prometheus' address answered with {seen} and not with JSON (HTTP {reply.status}).", _NOT_PROMETHEUS
+            f"--prometheus: the server answered with {seen}, not with JSON (HTTP {reply.status}).", _NOT_PROMETHEUS
         ) from error
     _require_access(reply, access, hide(_said(_mapping(cast("object", data))))[:_SHOWN])
     if not isinstance(data, dict):
-        raise ExplainedError(f"Prometheus' address answered with JSON of another form (HTTP {reply.status}).", _NOT_PROMETHEUS)
+        raise ExplainedError(f"--prometheus: the server answered with JSON of another form (HTTP {reply.status}).", _NOT_PROMETHEUS)
     return _mapping(cast("object", data))
 
 
@@ -121,7 +121,7 @@ def _require_access(reply: Reply, access: PrometheusAccess | None, said: str) ->
     if reply.status in {401, 403}:
         raise ExplainedError(
             f"Prometheus refused access (HTTP {reply.status}).",
-            "give a token with --token-file or --token-env, or a --header, that may read it; --prometheus-auth for a cloud's own service.",
+            "give a token or header that may read it (--token-file, --token-env, --header); for a cloud's service, --prometheus-auth.",
         )
 
 
@@ -159,7 +159,7 @@ class PrometheusClient:
             context = ssl.create_default_context(cafile=None if access.ca is None else str(access.ca))
         except (ssl.SSLError, OSError) as error:
             raise ExplainedError(
-                f"--ca {access.ca} has no usable certificate.", "give a file in PEM form.", exit_code=ExitCode.BAD_USAGE
+                f"--ca: {access.ca} has no usable certificate.", "name a PEM file.", exit_code=ExitCode.BAD_USAGE
             ) from error
         # A redirect could send the token to another server, so none is followed. query_range retries, since it knows a reply's meaning.
         timeout = urllib3.Timeout(connect=_CONNECT_SECONDS, read=read_seconds)
@@ -189,7 +189,7 @@ class PrometheusClient:
                 never_connected = not self._has_answered and isinstance(_cause(error), NewConnectionError)
                 if attempt == _TRIES or never_connected:
                     raise self._unreachable(
-                        error, "check the address and the network, or give a longer --timeout; the same command goes on."
+                        error, "check the URL and the network, or raise --timeout; the same command continues where this one stopped."
                     ) from error
             else:
                 self._has_answered = True
@@ -219,13 +219,13 @@ class PrometheusClient:
                 body += piece
                 if len(body) > self._largest_reply:
                     response.close()
-                    raise TooLargeError(f"a reply of more than {self._largest_reply:,} bytes")
+                    raise TooLargeError(f"the reply has more than {self._largest_reply:,} bytes")
         finally:
             response.release_conn()
         if 300 <= response.status < 400:  # noqa: PLR2004 -- redirections
             raise ExplainedError(
-                f"Prometheus' address redirects to another one (HTTP {response.status}), where a token must not be taken.",
-                "give the address that it redirects to; a login page means that a token is missing.",
+                f"--prometheus: the server redirects to another URL (HTTP {response.status}), to which no token may be sent.",
+                "give the URL that it redirects to; a login page means that a token is missing.",
             )
         retry_after = response.headers.get("Retry-After", "")
         reply = Reply(response.status, response.headers.get("Content-Type", ""), bytes(body), response.headers.get("x-amzn-ErrorType", ""))

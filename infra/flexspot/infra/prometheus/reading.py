@@ -86,8 +86,8 @@ class KeptSlices:
             half.replace(self._folder / name)
         except OSError as error:
             raise ExplainedError(
-                f"answers cannot be kept in {self._folder}: {error.strerror or error}.",
-                "make room, or name another folder with --resume-dir.",
+                f"--resume-dir: answers cannot be written to {self._folder}: {error.strerror or error}.",
+                "free some space, or name another folder with --resume-dir.",
             ) from error
 
     def _read_manifest(self) -> dict[str, str]:
@@ -102,8 +102,8 @@ class KeptSlices:
             return {}
         if fingerprint != self._fingerprint:
             raise ExplainedError(
-                f"{self._folder} holds answers to other questions: of another server, step, selection or header.",
-                "name another folder with --resume-dir, or remove this one.",
+                f"--resume-dir: {self._folder} contains answers for another server, step, selection or header.",
+                "name another folder, or remove this one.",
                 exit_code=ExitCode.BAD_USAGE,
             )
         return hashes
@@ -187,7 +187,7 @@ class PeriodReader:
             half = (end - start) // self.step // 2 * self.step
             if half == 0:
                 raise ExplainedError(
-                    f"even one moment of {query.question} is more than Prometheus or this command takes at once.",
+                    f"--match: a single moment of {query.question} exceeds the limit of Prometheus or of this command.",
                     "select one cluster with --match, or raise Prometheus' --query.max-samples.",
                     evidence=(str(error),),
                 ) from error

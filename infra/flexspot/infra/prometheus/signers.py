@@ -67,7 +67,7 @@ _AWS_LOG_IN = (
     "(IRSA or EKS Pod Identity)."
 )
 _AWS_ASK = "see what `aws sts get-caller-identity` says here, and run the same command again."
-_SIGN_IN_AGAIN = "run `aws sso login` (with --profile, where AWS_PROFILE is set), and the same command again: it goes on where it was."
+_SIGN_IN_AGAIN = "run `aws sso login` (with --profile if AWS_PROFILE is set), and the same command again: it continues where it stopped."
 _SIGN_IN_KINDS = frozenset({"UnauthorizedSSOTokenError", "SSOTokenLoadError", "TokenRetrievalError", "LoginRefreshRequired"})
 _NO_PROFILE = "set AWS_PROFILE to a profile of ~/.aws/config, or unset it."
 
@@ -76,17 +76,17 @@ _NO_PROFILE = "set AWS_PROFILE to a profile of ~/.aws/config, or unset it."
 _AWS_REFUSALS: Refusals = (
     (
         r"ExpiredToken|token.*expired",
-        "the AWS credentials have run out",
-        "log in again (`aws sso login`) or renew them, and run the same command again: it goes on where it was.",
+        "the AWS credentials have expired",
+        "log in again (`aws sso login`) or renew them, and run the same command again: it continues where it stopped.",
     ),
     (
         r"scoped to a valid region",
-        "the request is signed for another region than the workspace's",
+        "the request is signed for a region that is not the workspace's",
         "give the workspace's region with --aws-region.",
     ),
     (
         r"RequestExpired|Signature expired|Signature not yet current",
-        "the clock here differs from AWS's by more than five minutes",
+        "this machine's clock differs from AWS's by more than five minutes",
         "set the clock, and run the same command again.",
     ),
     (
@@ -138,7 +138,7 @@ class AwsSigner:
         except self._errors as error:
             raise _aws_credentials_error(error, ExitCode.BAD_USAGE) from None
         if self._credentials is None:
-            raise ExplainedError("there are no AWS credentials here.", _AWS_LOG_IN, exit_code=ExitCode.BAD_USAGE)
+            raise ExplainedError("AWS credentials were not found.", _AWS_LOG_IN, exit_code=ExitCode.BAD_USAGE)
 
     def headers(self, method: str, url: str, body: bytes, headers: Mapping[str, str]) -> dict[str, str]:
         """See Signer. Of `headers` only the content type is signed: the others do not affect the query, and proxies change them."""
@@ -169,10 +169,10 @@ def _require_known(session: Any, region: str) -> None:
     known: list[str] = sorted({each for name in session.get_available_partitions() for each in session.get_available_regions("ec2", name)})
     if region not in known:
         near = difflib.get_close_matches(region, known, n=1)
-        meant = f"did you mean {near[0]}? " if near else ""
+        meant = f"use {near[0]}; " if near else ""
         raise ExplainedError(
-            f"{region} is not an AWS region that the installed botocore knows.",
-            f"{meant}Where it is a new one, install a newer boto3.",
+            f"--aws-region: the installed botocore does not know {region}.",
+            f"{meant}if the region is new, install a newer boto3.",
             exit_code=ExitCode.BAD_USAGE,
         )
 
@@ -183,7 +183,7 @@ def _aws_credentials_error(error: Exception, code: ExitCode) -> ExplainedError:
     kind = str(response.get("Error", {}).get("Code", "")) if isinstance(response, dict) else ""
     kind = kind or type(error).__name__
     remedy = _SIGN_IN_AGAIN if kind in _SIGN_IN_KINDS else _NO_PROFILE if kind == "ProfileNotFound" else _AWS_ASK
-    return ExplainedError(f"the AWS credentials are not available: {kind}.", remedy, exit_code=code)
+    return ExplainedError(f"the AWS credentials cannot be obtained: {kind}.", remedy, exit_code=code)
 
 
 _GOOGLE_EXTRA = "prometheus-gcp"
@@ -192,7 +192,7 @@ _GOOGLE_LOG_IN = (
     "run `gcloud auth application-default login`, name a file in GOOGLE_APPLICATION_CREDENTIALS, or run in a pod with Workload Identity."
 )
 _GOOGLE_AGAIN = (
-    "run `gcloud auth application-default print-access-token` to see why, and then the same command again: it goes on where it was."
+    "run `gcloud auth application-default print-access-token` to see why, and then the same command again: it continues where it stopped."
 )
 
 # By reasons of google.api.ErrorInfo, and by texts of errors without one.
@@ -209,7 +209,7 @@ _GOOGLE_REFUSALS: Refusals = (
     ),
     (
         r"ACCESS_TOKEN_SCOPE_INSUFFICIENT|insufficient authentication scopes",
-        "the token does not carry the scope monitoring.read",
+        "the token lacks the scope monitoring.read",
         "log in again with `gcloud auth application-default login`, or give the machine the scope.",
     ),
 )
@@ -247,7 +247,7 @@ class GoogleSigner:
                 self._credentials: Any = auth.default(scopes=[_GOOGLE_SCOPE])[0]
         except self._errors as error:
             missing = type(error).__name__ == "DefaultCredentialsError"
-            problem = "there are no Google Cloud credentials here that can be used." if missing else _google_token_problem(error)
+            problem = "usable Google Cloud credentials were not found." if missing else _google_token_problem(error)
             raise ExplainedError(problem, _GOOGLE_LOG_IN, exit_code=ExitCode.BAD_USAGE) from None
 
     def headers(self, method: str, url: str, body: bytes, headers: Mapping[str, str]) -> dict[str, str]:  # noqa: ARG002 -- a Signer's
@@ -275,4 +275,4 @@ class GoogleSigner:
 
 def _google_token_problem(error: Exception) -> str:
     """Return the problem with only the kind of the error: its text may quote a program or a server."""
-    return f"Google Cloud gives no token: {type(error).__name__}."
+    return f"Google Cloud returned no token: {type(error).__name__}."

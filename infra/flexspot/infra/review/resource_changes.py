@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     Inputs = Mapping[str, Any]
 
 
-class Becomes(StrEnum):
+class ResourceOperation(StrEnum):
     """Kind of a resource's change."""
 
     REPLACED = "replaced"
@@ -44,7 +44,7 @@ class ResourceChange:
     """The change of one resource."""
 
     urn: str
-    becomes: Becomes
+    becomes: ResourceOperation
     old: Inputs | None
     """Inputs before the change. None if it is created."""
     new: Inputs | None
@@ -81,15 +81,17 @@ def resource_changes(base: Iterable[Inputs], head: Iterable[Inputs], ask: Ask, u
     for urn in dict.fromkeys((*before, *after)):
         old, new = (side[urn]["inputs"] if urn in side else None for side in (before, after))
         if old is None or new is None:
-            found.append(ResourceChange(urn, Becomes.CREATED if old is None else Becomes.DELETED, old, new))
+            found.append(ResourceChange(urn, ResourceOperation.CREATED if old is None else ResourceOperation.DELETED, old, new))
             continue
         if old == new:
             continue
         answer = ask(urn.split("::")[2].rpartition("$")[2], *_blanked(old, new, unknown))
         if answer.paths:
-            becomes, paths = (Becomes.REPLACED, answer.replacing) if answer.replacing else (Becomes.CHANGED, answer.paths)
+            becomes, paths = (
+                (ResourceOperation.REPLACED, answer.replacing) if answer.replacing else (ResourceOperation.CHANGED, answer.paths)
+            )
             found.append(ResourceChange(urn, becomes, old, new, paths, answer.deletes_first))
-    order = list(Becomes)
+    order = list(ResourceOperation)
     return sorted(found, key=lambda each: (order.index(each.becomes), each.urn))
 
 

@@ -33,14 +33,14 @@ class Repository:
         """Return the commit that `revision` names. Raises ExplainedError (bad usage) if there is no such commit."""
         return self._named(
             f"{revision!r} is not a revision of {self.root}.",
-            "name a branch, a tag or a commit that is here; a shallow clone lacks most: `git fetch origin BRANCH`, or fetch-depth: 0.",
+            "name a branch, tag or commit of this clone. A shallow clone lacks most: run `git fetch origin BRANCH`, or set fetch-depth: 0.",
             *("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}"),
         )
 
     def common(self, one: str, other: str) -> str:
         """Return the last commit in both histories. Raises ExplainedError (bad usage) if they have none in common."""
         return self._named(
-            f"{one[:12]} and {other[:12]} have no commit in common here.",
+            f"{one[:12]} and {other[:12]} have no common commit in this clone.",
             "fetch the history of both: a shallow clone lacks it (fetch-depth: 0).",
             *("merge-base", one, other),
         )
@@ -113,12 +113,12 @@ def _git(
         )
     except OSError as error:
         raise ExplainedError(
-            f"git does not run here: {error.strerror}.", "install git; revisions are read with it.", exit_code=ExitCode.BAD_USAGE
+            f"git cannot be started: {error.strerror}.", "install git, which reads the revisions.", exit_code=ExitCode.BAD_USAGE
         ) from error
     if check and done.returncode != 0:
         raise ExplainedError(
-            f"`git {arguments[0]}` does not work in {folder}.",
-            "fix what it says, and run the same command again.",
+            f"`git {arguments[0]}` failed in {folder}.",
+            "fix what the lines above say, and run the same command again.",
             evidence=tuple(done.stderr.decode(errors="replace").splitlines()[-_EVIDENCE_LINES:]),
         )
     return done

@@ -20,7 +20,7 @@ from flexspot.capacity.plan.build import plan_of_stack_file
 from flexspot.capacity.values.errors import ExplainedError
 from flexspot.infra.deployment.api_refusals import InputChange, Refusal, refusals
 from flexspot.infra.deployment.losses import Loss, in_order, loss_of
-from flexspot.infra.review.resource_changes import Becomes, as_the_engine_marks, resource_changes
+from flexspot.infra.review.resource_changes import ResourceOperation, as_the_engine_marks, resource_changes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from flexspot.infra.review.resource_changes import Ask, ResourceChange
 
-_GONE = frozenset({Becomes.DELETED, Becomes.REPLACED})
+_GONE = frozenset({ResourceOperation.DELETED, ResourceOperation.REPLACED})
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class StackReview:
             return self.cost.total.expected_usd
         return None if self.head is not None or self.former is None else -self.former.total.expected_usd
 
-    def count(self, becomes: Becomes) -> int:
+    def count(self, becomes: ResourceOperation) -> int:
         """Return the number of resources with this kind of change."""
         return sum(1 for each in self.changes if each.becomes is becomes)
 
@@ -94,7 +94,7 @@ def stack_review(stack: str, base: StackPreview | None, head: StackPreview | Non
     whole = all(side is None or side.plan is not None for side in (base, head))
     changes = resource_changes(before, after, ask, unknown) if whole else []
     lost = [
-        loss_of(each.urn, each.old, replaced=each.becomes is Becomes.REPLACED, paths=each.paths)
+        loss_of(each.urn, each.old, replaced=each.becomes is ResourceOperation.REPLACED, paths=each.paths)
         for each in changes
         if each.becomes in _GONE and each.old is not None
     ]
@@ -138,7 +138,7 @@ def _refusals(changes: Iterable[ResourceChange], after: Iterable[dict[str, objec
             each.name,
             None if each.old is None else as_the_engine_marks(each.old),
             None if each.new is None else as_the_engine_marks(each.new),
-            replaced=each.becomes is Becomes.REPLACED,
+            replaced=each.becomes is ResourceOperation.REPLACED,
             gone_first=each.deletes_first,
         )
         for each in changes
@@ -245,11 +245,11 @@ def stack_preview(stack: str, project: Path, checkout: Path, plan: Path) -> Stac
         )
     except OSError as error:
         raise ExplainedError(
-            f"a preview of stack {stack} cannot be run: {error.strerror}.", "fix it, and run the command again."
+            f"stack {stack}: the preview cannot be started: {error.strerror}.", "fix the cause, and run the same command again."
         ) from error
     if done.returncode < 0 or done.returncode == _INTERRUPTED:
-        remedy = "run the same command again; a machine short of memory kills programs."
-        raise ExplainedError(f"the preview of stack {stack} was killed ({done.returncode}); it is not reviewed.", remedy)
+        remedy = "run the same command again; a machine that is short of memory kills programs."
+        raise ExplainedError(f"stack {stack}: the preview was killed ({done.returncode}), so the stack is not reviewed.", remedy)
     there = plan if plan.is_file() else None
     if there is not None:
         # The folder of the copy is not part of the change.
@@ -258,7 +258,8 @@ def stack_preview(stack: str, project: Path, checkout: Path, plan: Path) -> Stac
         return StackPreview(there)
     lines = [line for line in (done.stdout + done.stderr).splitlines() if line.startswith(_WHY)]
     return StackPreview(
-        there, tuple(lines or done.stderr.splitlines()[-5:] or [f"it exited with {done.returncode} and no output."])[:_LINES]
+        there,
+        tuple(lines or done.stderr.splitlines()[-5:] or [f"the preview ended with exit code {done.returncode} and no output."])[:_LINES],
     )
 
 

@@ -156,7 +156,7 @@ class CallContext:
 def create(call: CallContext, urn: str, inputs: Properties, *, timeout: float, preview: bool) -> tuple[str, Properties]:
     """Return the ID and outputs of a new object. In a preview, those of a dry run, or the inputs if none is possible.
 
-    It is an error if the object exists, unless the provider's setting is to upsert. A preview ignores it.
+    An object that exists already is an error, unless the provider is set to upsert. A preview does not report this error.
     """
     wanted: KubeObject = hyphenated(plain(inputs))
     if preview and (has_unknown(wanted) or not _is_served(call.api, wanted)):

@@ -236,8 +236,8 @@ def require_offered(urn: str) -> None:
     token = type_of(urn)
     if token == "kubernetes:helm.sh/v3:Release":  # noqa: S105 -- a type token
         raise ProviderError(
-            f"{token} is not offered by the stand-in Kubernetes provider: the lab has no charts and no images. Declare the chart only "
-            "for clouds, and its objects, or a substitute for them, for `cloud: local`."
+            f"{token} is not offered by the stand-in Kubernetes provider: the lab has no charts and no images. For `cloud: local`, "
+            "declare the chart's objects, or substitutes for them; declare the chart for clouds only."
         )
     group = token.split(":")[1].rpartition("/")[0]
     if "." in group and not group.endswith(".k8s.io"):

@@ -331,7 +331,7 @@ def wait_until_ready(api: LabApi, live: KubeObject, inputs: KubeObject, timeout:
 
 
 def require_ready(api: LabApi, live: KubeObject, inputs: KubeObject) -> None:
-    """Raise NotReadyError if the object is of a kind that a refresh checks, and is not ready now."""
+    """Raise NotReadyError if a refresh checks this kind, and the object is neither ready nor about to become ready by itself."""
     rule = None if is_true(inputs, SKIP_AWAIT) else rule_for(live)
     if rule and rule.applies_to_read and not (standing := rule.look(live, api)).ready and standing.settles_after is None:
         raise _unready(live, standing)

@@ -331,7 +331,9 @@ def _patched(family: Family, source: Path, scratch: Path) -> list[str]:
     for patch in family.patches:
         text = (copy / patch.file).read_text()
         if text.count(patch.find) != patch.count:
-            raise ValueError(f"{family.name}: {patch.file} holds {patch.find!r} {text.count(patch.find)} times, not {patch.count}")
+            raise ValueError(
+                f"{family.name}: the patch expects {patch.find!r} in {patch.file} {patch.count} times, but found {text.count(patch.find)}"
+            )
         (copy / patch.file).write_text(text.replace(patch.find, patch.replace))
     for name in ("go.mod", "go.sum"):
         shutil.copyfile(family.folder / name, scratch / name)

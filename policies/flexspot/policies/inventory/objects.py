@@ -128,7 +128,7 @@ class KarpenterControllerView(View):
 
     queue_field: str
     """Field for the name of the interruption queue."""
-    told: Tri
+    has_queue: Tri
     """True if the name of an interruption queue is set."""
 
 

@@ -157,7 +157,7 @@ def _unbacked(resources: Field, resource: str) -> Tri:
     return limits.at(resource).absent if limits.known else UNKNOWN
 
 
-def asks_for_gpus(pod: Field) -> Tri:
+def requests_gpus(pod: Field) -> Tri:
     """Return whether a container has a limit on GPUs, whole, shared or sliced, or the pod a claim on devices (DRA)."""
     answers: list[Tri] = [_limits_gpus(container.at("resources", "limits")) for _, container in containers(pod)]
     answers.append(pod.at("resourceClaims").parts().any(lambda _: True))

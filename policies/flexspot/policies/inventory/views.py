@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 from flexspot.capacity.catalog.node_labels import GPU_RESOURCE
-from flexspot.policies.inventory.pod_gpus import asks_for_gpus, containers, placed_on_gpus, serve_nodes
+from flexspot.policies.inventory.pod_gpus import containers, placed_on_gpus, requests_gpus, serve_nodes
 from flexspot.policies.values.field import UNKNOWN, Field
 
 if TYPE_CHECKING:
@@ -147,9 +147,9 @@ class PodSet(View):
         return text or "default" if text is not UNKNOWN else UNKNOWN
 
     @cached_property
-    def asks_for_gpus(self) -> Tri:
+    def requests_gpus(self) -> Tri:
         """True if the pod requests GPUs: the first test of nearly every rule about pods."""
-        return asks_for_gpus(self.pod)
+        return requests_gpus(self.pod)
 
     @cached_property
     def containers(self) -> tuple[tuple[str, Field], ...]:
@@ -169,7 +169,7 @@ class PodSet(View):
     @property
     def not_gpu_work(self) -> bool:
         """True if no rule about GPU work judges the pods. Unknown requests are judged."""
-        return self.serve_nodes or self.asks_for_gpus is False
+        return self.serve_nodes or self.requests_gpus is False
 
 
 ViewT = TypeVar("ViewT", bound=View)
@@ -215,6 +215,6 @@ class Inventory:
 
         return self.once(question, kind, sorted_out)
 
-    def tells(self, *kinds: type[View]) -> bool:
+    def can_judge_missing(self, *kinds: type[View]) -> bool:
         """Return whether a missing object counts as a violation: objects of one of these kinds exist, or the input is closed."""
         return self.closed or (not self.excerpt and any(self.of(kind) for kind in kinds))

@@ -46,7 +46,9 @@ def judged(
     pages = {number for number, scope in enumerate(scopes) if scope.excerpt}
     unread = {place for place, manifest in enumerate(manifests) if manifest.unread}
     rules, settings = configuration.rules_of_objects, configuration.running
-    findings = judge_scopes(sources, rules, settings, members, closed=configuration.closed, excerpts=pages, unjudged=unread, told=_REPORTED)
+    findings = judge_scopes(
+        sources, rules, settings, members, closed=configuration.closed, excerpts=pages, unjudged=unread, reported=_REPORTED
+    )
     names = [scope.name for scope in scopes] if len(scopes) > 1 else [""] * len(scopes)
     for manifest, listed in zip(manifests, findings, strict=True):
         for finding, numbers in listed:

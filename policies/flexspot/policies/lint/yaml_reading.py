@@ -259,7 +259,7 @@ class LeanLoader(yaml.CSafeLoader):
 def documents_in(text: bytes) -> list[Document]:
     """Return the documents in a text with at most one `---`, without empty ones. Raises DocumentRefusedError."""
     if len(text) > DOCUMENT_BYTES:
-        raise DocumentRefusedError(f"it has {len(text) >> 20} MiB; at most {DOCUMENT_BYTES >> 20} MiB are judged")
+        raise DocumentRefusedError(f"it has {len(text) >> 20} MiB; documents above {DOCUMENT_BYTES >> 20} MiB are not checked")
     try:
         text.decode()
     except UnicodeDecodeError as error:

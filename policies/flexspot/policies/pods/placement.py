@@ -260,7 +260,7 @@ def _interruption(options: list[SchedulingOption], found: list[PoolMatch], inven
             pools.append(pool_match.pool)
         answers.append(False if pool_match.pool.spot is False else (pool_match.pool.spot if pool_match.possible is True else UNKNOWN))
     answers += [UNKNOWN for option in options if may_be_provisioned(option, inventory)]
-    if not inventory.tells(Pool):
+    if not inventory.can_judge_missing(Pool):
         answers.append(UNKNOWN)
     by = by or next((f"it may run on {pool.identity.described}, which is Spot" for pool in pools), "where it runs is not known")
     return SpotExposure(any_of(answers), tuple(pools), by, tuple(dict.fromkeys(pool.notice_seconds for pool in pools)))
@@ -300,7 +300,7 @@ def _flex_start(options: list[SchedulingOption], found: list[PoolMatch], invento
     answers: list[tuple[Tri, str]] = [(_names_flex(option), NAMES_FLEX.format(via=option.via or "its nodeSelector")) for option in options]
     answers += [(all_of([each.possible, is_flex_start(each.pool)]), ON_FLEX.format(pool=each.pool.identity.described)) for each in found]
     elsewhere = [option for option in options if option.names_spot is not True]
-    unknown = [option for option in elsewhere if may_be_provisioned(option, inventory)] if inventory.tells(Pool) else elsewhere
+    unknown = [option for option in elsewhere if may_be_provisioned(option, inventory)] if inventory.can_judge_missing(Pool) else elsewhere
     answers += [(UNKNOWN, "where it runs is not known") for _ in unknown]
     possible = any_of(answer for answer, _ in answers)
     return possible, next((by for answer, by in answers if answer is possible), "")

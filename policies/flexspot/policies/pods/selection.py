@@ -90,17 +90,17 @@ def _in_order(chosen: list[PodSet], inventory: Inventory) -> list[PodSet]:
 
 
 def _candidates(selector: Field, namespace: str | Unknown | None, inventory: Inventory) -> list[PodSet]:
-    """Return the pod sets of a namespace, or of all (None), that remain after the most selective label."""
+    """Return the pod sets of a namespace (None: of all) that may have the selector's most selective label, or all if it has no label."""
     if namespace is None:
-        everyone = list(inventory.of(PodSet))
+        pod_sets = list(inventory.of(PodSet))
     else:
-        everyone = inventory.by("namespace", PodSet, lambda each: each.space).get(namespace, [])
+        pod_sets = inventory.by("namespace", PodSet, lambda each: each.space).get(namespace, [])
     bounds: list[list[PodSet]] = []
     for key, values in _demanded(selector):
-        of_key = inventory.once("pods by label", (namespace, key), lambda key=key: _by_label(key, everyone))
+        of_key = inventory.once("pods by label", (namespace, key), lambda key=key: _by_label(key, pod_sets))
         wanted = of_key.keys() - {None, UNKNOWN} if values is None else values
         bounds.append([each for value in (*wanted, UNKNOWN) for each in of_key.get(value, ())])
-    return min(bounds, key=len, default=everyone)
+    return min(bounds, key=len, default=pod_sets)
 
 
 def _demanded(selector: Field) -> Iterator[tuple[str, set[object] | None]]:
@@ -117,9 +117,9 @@ def _demanded(selector: Field) -> Iterator[tuple[str, set[object] | None]]:
             yield key, None
 
 
-def _by_label(key: str, everyone: list[PodSet]) -> Mapping[object, list[PodSet]]:
+def _by_label(key: str, pod_sets: list[PodSet]) -> Mapping[object, list[PodSet]]:
     found: dict[object, list[PodSet]] = {}
-    for pods in everyone:
+    for pods in pod_sets:
         found.setdefault(_label(pods, key).text(), []).append(pods)
     return found
 

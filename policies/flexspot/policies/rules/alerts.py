@@ -20,8 +20,8 @@ from flexspot.policies.metrics import (
     absent_labels,
     amounts_by_container,
     histograms,
-    labels_asked,
     promql_problem,
+    required_labels,
     walk,
 )
 from flexspot.policies.values.field import UNKNOWN, Tri
@@ -117,7 +117,7 @@ def alert_on_absent_label(query: QueryView, _: Parameters, inventory: Inventory)
     names = {node.name for node in walk(tree) if isinstance(node, Selector)}
     if not any(each.speaks_of(name) for each in absent_labels() for name in names):
         return NOT_APPLICABLE
-    open_question, used = "", labels_asked(tree)
+    open_question, used = "", required_labels(tree)
     for series, label in used:
         absent = next((each for each in absent_labels() if each.covers(series, label)), None)
         # An expression that uses both names finds the label under either.

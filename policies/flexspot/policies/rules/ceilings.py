@@ -241,7 +241,7 @@ def on_demand_fallback_uncapped(capacity: KarpenterNodePool | ComputeClassView, 
         return NOT_APPLICABLE
     # A priority that names node pools rules out Autopilot, which has none.
     names_pools = any(not priority.at("nodepools").absent for priority in capacity.spec.at("priorities").parts().fields)
-    return _compute_class(capacity, standard=names_pools or inventory.tells(GkeNodePool, NodeAutoProvisioning))
+    return _compute_class(capacity, standard=names_pools or inventory.can_judge_missing(GkeNodePool, NodeAutoProvisioning))
 
 
 def _node_pool(pool: KarpenterNodePool, inventory: Inventory) -> Outcome:
@@ -321,7 +321,7 @@ def _requested_types(inventory: Inventory) -> Iterator[tuple[str | Unknown, str]
     for flavor in inventory.of(ResourceFlavor):
         yield from _selected(dict(flavor.spec.at("nodeLabels").parts().named), flavor.identity.described, inventory)
     for pods in inventory.of(PodSet):
-        if not pods.serve_nodes and pods.asks_for_gpus is True:
+        if not pods.serve_nodes and pods.requests_gpus is True:
             yield from _selected(dict(pods.pod.at("nodeSelector").parts().named), pods.identity.described, inventory)
     for compute_class in inventory.of(ComputeClassView):
         yield from ((accelerator, compute_class.identity.described) for accelerator in created_accelerators(compute_class))

@@ -37,7 +37,7 @@ def flavor_label_known_only_after_boot(flavor: ResourceFlavor, _: Parameters, in
     declared = any_of(pool.offer.carries(late) for pool in pools_for(Pool, late, inventory))
     if declared is True:
         return PASSES
-    if declared is UNKNOWN or not inventory.tells(Pool):
+    if declared is UNKNOWN or not inventory.can_judge_missing(Pool):
         return undecided("the input does not show whether a pool declares its labels")
     key = next(iter(late))
     return fails(
@@ -74,7 +74,7 @@ def flavor_matches_no_pool(flavor: ResourceFlavor, _: Parameters, inventory: Inv
     matches = any_of(answers)
     if matches is True and labels.complete:
         return PASSES
-    if not inventory.tells(Pool):
+    if not inventory.can_judge_missing(Pool):
         return undecided("no pool is in the input")
     if matches is not False or not labels.complete:
         return undecided("its nodeLabels, or those of a pool, are not known yet")

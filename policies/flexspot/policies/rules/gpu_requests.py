@@ -122,7 +122,7 @@ def gpu_container_without_limit(pods: PodSet, _: Parameters) -> Outcome:
     unbacked, container, resource = unbacked_request(pods.pod)
     if unbacked is True:
         return fails(UNBACKED.format(where=pods.where, container=container, resource=resource))
-    asks = pods.asks_for_gpus
+    asks = pods.requests_gpus
     placed, by = pods.placed_on_gpus
     idle = all_of([placed, negated(asks)])
     if idle is True:
@@ -178,7 +178,7 @@ def gpu_container_above_maximum(pods: PodSet, parameters: Parameters, inventory:
         if count is not UNKNOWN and count is not None and count > most:
             message = ABOVE.format(where=pods.where, container=name, count=count, resource=resource, most=most)
             return fails(message, ABOVE_REMEDY.format(most=most), f"{pods.where}.containers")
-    if pods.asks_for_gpus is UNKNOWN or any(count is UNKNOWN for _, _, count in counts):
+    if pods.requests_gpus is UNKNOWN or any(count is UNKNOWN for _, _, count in counts):
         return undecided(f"{pods.where}: the GPU requests of its containers are not known yet")
     if any(not bounds[resource][1] and isinstance(count, Decimal) and count > 1 for _, resource, count in counts):
         return undecided(f"{pods.where}: the number of GPUs of the largest node is not known")
@@ -230,7 +230,7 @@ def gpu_node_without_gpu_request(pods: PodSet, _: Parameters, inventory: Invento
     # gpu-container-without-limit judges pods whose own fields select GPU nodes.
     if pods.serve_nodes or pods.placed_on_gpus[0] is True:
         return NOT_APPLICABLE
-    asks = pods.asks_for_gpus
+    asks = pods.requests_gpus
     if asks is True:
         return PASSES
     tolerates = pods.pod.at("tolerations").parts().any(tolerates_gpus)
@@ -247,7 +247,7 @@ def gpu_node_without_gpu_request(pods: PodSet, _: Parameters, inventory: Invento
     fitting = [
         (pool, all_of([pool.concerned, pool.offer.carries(wanted), known or UNKNOWN])) for pool in pools_for(GpuPool, wanted, inventory)
     ]
-    fits = any_of(answer for _, answer in fitting) if tolerates is False or inventory.tells(GpuPool) else UNKNOWN
+    fits = any_of(answer for _, answer in fitting) if tolerates is False or inventory.can_judge_missing(GpuPool) else UNKNOWN
     pools = ", ".join(sorted(pool.identity.described for pool, answer in fitting if answer is True))
     problem = f"{pods.where}.nodeSelector sends it to GPU nodes of {pools}"
     leads = _selects_only_gpus(pods, wanted, [pool for pool, answer in fitting if answer is not False], inventory)
@@ -423,7 +423,7 @@ def interactive_gpu_without_idle_limit(pods: PodSet, parameters: Parameters, inv
     limited, ended = limits_itself(pods, limits), is_ended_by_others(pods, limits, inventory)
     if True in (limited, ended):
         return PASSES
-    if UNKNOWN in (pods.asks_for_gpus, limited):
+    if UNKNOWN in (pods.requests_gpus, limited):
         return undecided(f"{pods.where}: whether it requests GPUs, or has an idle limit, is not known yet")
     if ended is UNKNOWN:
         return undecided(f"{pods.where} has no idle limit of its own, and what may stop it when idle is not in the input")

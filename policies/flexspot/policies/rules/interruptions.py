@@ -59,7 +59,7 @@ def grace_exceeds_notice(pods: PodSet, parameters: Parameters, inventory: Invent
     Pods without GPUs are judged only if they set a grace period, by their own selector and the pools without GPUs that match it. A written
     30 seconds counts as unset, because API servers fill in that default.
     """
-    asks = pods.asks_for_gpus
+    asks = pods.requests_gpus
     field = pods.pod.at("terminationGracePeriodSeconds")
     default = Decimal(parameters.number("kubernetes-default-seconds"))
     written = not (field.absent or field.number() == default)
@@ -159,7 +159,7 @@ def job_dies_on_interruption(pods: PodSet, parameters: Parameters, inventory: In
     interruption = interruption_of(pods, inventory)
     if interruption.possible is False:
         return NOT_APPLICABLE
-    if UNKNOWN in (survives, interruption.possible, pods.asks_for_gpus):
+    if UNKNOWN in (survives, interruption.possible, pods.requests_gpus):
         return undecided(f"{pods.where}: whether it runs on Spot ({interruption.by}), or how often it may fail, is not known")
     limit = pods.job.at("backoffLimit").text()
     return fails(
@@ -209,7 +209,7 @@ def restart_policy_forbids_failure_policy(pods: PodSet, parameters: Parameters, 
     interruption = interruption_of(pods, inventory)
     if interruption.possible is False or (failures is not UNKNOWN and failures >= parameters.number("enough-failures")):
         return NOT_APPLICABLE
-    if UNKNOWN in (pods.asks_for_gpus, in_place, failures, interruption.possible) or not policy.known:
+    if UNKNOWN in (pods.requests_gpus, in_place, failures, interruption.possible) or not policy.known:
         return undecided(f"{pods.where}: its restartPolicy, or whether it runs on Spot ({interruption.by}), is not known")
     return fails(
         f"{at} is OnFailure, which rules out a podFailurePolicy; {interruption.by}, and interruption number {failures} ends it",
@@ -265,7 +265,7 @@ def flex_job_over_seven_days(requester: Requester, parameters: Parameters, inven
     """
     most = parameters.number("most-seconds")
     flex, by = (
-        flex_start_of(requester, inventory) if isinstance(requester, PodSet) and requester.asks_for_gpus is not False else (False, "")
+        flex_start_of(requester, inventory) if isinstance(requester, PodSet) and requester.requests_gpus is not False else (False, "")
     )
     requests = [each for each in _requests(requester, flex) if each[2] is not False]
     known = [(at, seconds.number()) for at, seconds, _ in requests]
@@ -392,14 +392,14 @@ def budget_does_not_stop_reclaim(budget: PodDisruptionBudget, parameters: Parame
     Services are not judged: their budgets are useful for drains.
     """
     kinds = parameters.texts("kinds")
-    jobs = [(pods, answer) for pods, answer in selected(budget, inventory) if pods.kind in kinds and pods.asks_for_gpus is not False]
+    jobs = [(pods, answer) for pods, answer in selected(budget, inventory) if pods.kind in kinds and pods.requests_gpus is not False]
     if not jobs:
         return NOT_APPLICABLE
     undetermined = False
     for pods, answer in jobs:
         interruption, (flex, by) = interruption_of(pods, inventory), flex_start_of(pods, inventory)
         spot = interruption.possible is True
-        if answer is True and pods.asks_for_gpus is True and (spot or flex is True):
+        if answer is True and pods.requests_gpus is True and (spot or flex is True):
             where = interruption.by if spot else by
             return fails(
                 f"spec.selector selects the pods of {pods.identity.described}: {where}, and no budget delays its end", at="spec.selector"

@@ -25,9 +25,9 @@ def no_interruption_queue(controller: KarpenterControllerView, _: Parameters, in
 
     Not applicable without Spot capacity, which needs no queue.
     """
-    if controller.told is True:
+    if controller.has_queue is True:
         return PASSES
-    if controller.told is UNKNOWN:
+    if controller.has_queue is UNKNOWN:
         return undecided(f"{controller.queue_field} is not known yet")
     of_karpenter = {each.identity for each in inventory.of(KarpenterNodePool)}
     spot = [pool for pool in inventory.of(Pool) if pool.identity in of_karpenter and pool.spot is not False]
@@ -38,7 +38,7 @@ def no_interruption_queue(controller: KarpenterControllerView, _: Parameters, in
             f"set {controller.queue_field} to the SQS queue that receives EC2's interruption events",
             controller.queue_field,
         )
-    if spot or not inventory.tells(KarpenterNodePool):
+    if spot or not inventory.can_judge_missing(KarpenterNodePool):
         return undecided(f"{controller.queue_field} is not set; whether a NodePool has Spot capacity is not known")
     return NOT_APPLICABLE
 

@@ -135,7 +135,7 @@ def missing_owner_labels(judged: GpuPool | PodSet, parameters: Parameters, inven
     answer = any_of(_has(labels, keys) for labels in (judged.labels, judged.template_labels, judged.queue_labels))
     if answer is True:
         return PASSES
-    return _by_namespace(judged, keys, inventory, undecided_yet=UNKNOWN in (answer, judged.asks_for_gpus))
+    return _by_namespace(judged, keys, inventory, undecided_yet=UNKNOWN in (answer, judged.requests_gpus))
 
 
 _GCP_KEY = re.compile(r"[a-z][a-z0-9_-]{0,62}")
@@ -200,7 +200,7 @@ def image_not_pinned(pods: PodSet, parameters: Parameters) -> Outcome:
     """
     if pods.not_gpu_work:
         return NOT_APPLICABLE
-    asks = pods.asks_for_gpus
+    asks = pods.requests_gpus
     allowed, moving = parameters.texts("allowed-registries"), parameters.texts("moving-tags")
     undetermined = asks is UNKNOWN
     for name, container in pods.containers:

@@ -101,7 +101,7 @@ def borrow_threshold_misread(queue: ClusterQueue, parameters: Parameters, invent
                 f"set it below {victims[0][0]}, to the highest priority that borrowing workloads may preempt",
                 _AT,
             )
-    if threshold is UNKNOWN or any(value is UNKNOWN for value, _ in guarded) or not inventory.tells(PriorityClass):
+    if threshold is UNKNOWN or any(value is UNKNOWN for value, _ in guarded) or not inventory.can_judge_missing(PriorityClass):
         return undecided("its threshold, or the set of PriorityClasses, is not known")
     return PASSES
 
@@ -131,7 +131,7 @@ def preemptible_by_default_pods(priority: PriorityClass, parameters: Parameters,
     if not is_of_pods(priority) or below is True:
         return NOT_APPLICABLE
     name, value = priority.identity.name.lower(), value_of(priority)
-    requests = [each.asks_for_gpus for each in users_of(priority, inventory)]
+    requests = [each.requests_gpus for each in users_of(priority, inventory)]
     if any(word in name for word in parameters.texts("words")) or (requests and not any(each is not False for each in requests)):
         return NOT_APPLICABLE
     values = [value_of(each) for each in defaults(inventory)]

@@ -38,11 +38,11 @@ def job_without_queue(pods: PodSet, parameters: Parameters, inventory: Inventory
     if pods.not_gpu_work or (pods.object_spec.at("managedBy").known and not pods.object_spec.at("managedBy").absent):
         return NOT_APPLICABLE
     queue = queue_of(pods, inventory)
-    if not pods.queue_labels.known or pods.asks_for_gpus is UNKNOWN:
+    if not pods.queue_labels.known or pods.requests_gpus is UNKNOWN:
         return undecided("its labels, or its GPU requests, are not known yet")
     if not queue.known or queue.text() not in {None, ""}:
         return PASSES
-    if not inventory.tells(ClusterQueue, LocalQueue):
+    if not inventory.can_judge_missing(ClusterQueue, LocalQueue):
         return undecided("no queue is in the input")
     if pods.namespace.text() is UNKNOWN and inventory.of(LocalQueue):
         return undecided("its namespace, whose queue may take it, is not known yet")
@@ -107,7 +107,7 @@ def work_in_the_wrong_queue(pods: PodSet, _: Parameters, inventory: Inventory) -
     queue = queue_of(pods, inventory)
     if queue.absent or pods.serve_nodes:
         return NOT_APPLICABLE
-    asks = any_of(each.asks_for_gpus for each in _of_object(pods, inventory))
+    asks = any_of(each.requests_gpus for each in _of_object(pods, inventory))
     leads_to = cluster_queues_of(pods, queue, inventory)
     if len(leads_to) != 1:
         return NOT_APPLICABLE

@@ -196,7 +196,7 @@ def local_queue_without_cluster_queue(queue: LocalQueue, _: Parameters, inventor
     found = any_of(each.name.equals(name) for each in named(ClusterQueue, name, inventory))
     if found is True:
         return PASSES
-    if found is UNKNOWN or not inventory.tells(ClusterQueue):
+    if found is UNKNOWN or not inventory.can_judge_missing(ClusterQueue):
         return undecided(f"ClusterQueue {name} is not in the input, which may be incomplete")
     there = ", ".join(sorted(each.identity.name for each in inventory.of(ClusterQueue))) or "none"
     return fails(
@@ -320,7 +320,7 @@ def _check(check: AdmissionCheck, inventory: Inventory) -> Outcome:  # noqa: PLR
     if kind != "ProvisioningRequestConfig" or not name:
         return fails("spec.parameters names no ProvisioningRequestConfig: the check never becomes active", _NAME_IT, "spec.parameters")
     configs = configs_of(check, inventory)
-    if not configs and inventory.tells(ProvisioningRequestConfig):
+    if not configs and inventory.can_judge_missing(ProvisioningRequestConfig):
         return fails(f"spec.parameters names ProvisioningRequestConfig {name}, which does not exist", _NAME_IT, "spec.parameters")
     if len(configs) != 1 or not configs[0].spec.at("provisioningClassName").known:
         return undecided(f"ProvisioningRequestConfig {name} is not in the input, or its class is not known yet")

@@ -88,7 +88,7 @@ def namespace_without_gpu_quota(judged: Namespace | LocalQueue, _: Parameters, i
         return PASSES
     if UNKNOWN in (bounded, uses_gpus) or has_unplaced_quotas(inventory):
         return undecided(f"whether namespace {name} requests GPUs, or has a ResourceQuota for them, is not known yet")
-    if not inventory.tells(ResourceQuota):
+    if not inventory.can_judge_missing(ResourceQuota):
         return undecided(f"no ResourceQuota is in the input; one for namespace {name} may be elsewhere")
     keys = _quota_keys(name, inventory)
     return fails(
@@ -116,7 +116,7 @@ def _namespaces_of_gpu_pods(inventory: Inventory) -> dict[object, Tri]:
     found: dict[object, list[Tri]] = {}
     for each in inventory.of(PodSet):
         if not each.serve_nodes:
-            found.setdefault(each.space, []).append(each.asks_for_gpus)
+            found.setdefault(each.space, []).append(each.requests_gpus)
     return {space: any_of(answers) for space, answers in found.items()}
 
 

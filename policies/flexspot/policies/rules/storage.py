@@ -307,7 +307,7 @@ def checkpoint_on_ephemeral_volume(pods: PodSet, parameters: Parameters) -> Outc
         return NOT_APPLICABLE
     if pods.not_gpu_work:
         return NOT_APPLICABLE
-    asks = pods.asks_for_gpus
+    asks = pods.requests_gpus
     places = list(checkpoint_places(pods, parameters.texts("path-words"), parameters.texts("names")))
     for place in places:
         if isinstance(place.ends_with, str) and place.ends_with and asks is True:

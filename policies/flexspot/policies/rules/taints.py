@@ -119,11 +119,11 @@ def missing_toleration(pods: PodSet, _: Parameters, inventory: Inventory) -> Out
     if pods.not_gpu_work:
         return NOT_APPLICABLE
     options = options_of(pods, inventory)
-    if options is None or pods.asks_for_gpus is UNKNOWN:
+    if options is None or pods.requests_gpus is UNKNOWN:
         return undecided(f"{pods.where}: whether it requests GPUs, or what its queue leads to, is not known")
     if not inventory.of(GpuPool) and any(each.concerned is True for each in inventory.of(Autopilot)):
         return NOT_APPLICABLE
-    if not inventory.tells(GpuPool):
+    if not inventory.can_judge_missing(GpuPool):
         return undecided(f"{pods.where}: no GPU pool is in the input")
     found = placement_of(pods, inventory)
     pool_match = any_of([found.possible, *(UNKNOWN for option in options if may_be_provisioned(option, inventory))])
@@ -178,7 +178,7 @@ def dead_toleration(pods: PodSet, parameters: Parameters, inventory: Inventory) 
     if tolerations.complete and not own:
         return NOT_APPLICABLE
     options = options_of(pods, inventory)
-    if options is None or pods.asks_for_gpus is UNKNOWN or not tolerations.complete or not inventory.tells(GpuPool):
+    if options is None or pods.requests_gpus is UNKNOWN or not tolerations.complete or not inventory.can_judge_missing(GpuPool):
         return undecided(f"{pods.where}: its tolerations, or the pools that it may run on, are not known")
     found = pool_matches(pods, inventory)
     if not found or inventory.of(Autopilot) or any(may_be_provisioned(option, inventory) for option in options):
@@ -262,13 +262,13 @@ def toleration_without_selector(pods: PodSet, parameters: Parameters, inventory:
         known = tolerations.complete and all(each.at("key").known for each in tolerations.fields)
         return NOT_APPLICABLE if known else undecided(f"{pods.where}.tolerations is not known yet")
     options = options_of(pods, inventory)
-    if options is None or pods.asks_for_gpus is UNKNOWN or not all(option.complete for option in options):
+    if options is None or pods.requests_gpus is UNKNOWN or not all(option.complete for option in options):
         return undecided(f"{pods.where}: what it requests or selects, or what its queue leads to, is not known")
     if all(may_choose_capacity(pods, option) for option in options):
         return PASSES
     place, key = named[0]
     untainted = any_of(_lands_untainted(each, keys) for each in pool_matches(pods, inventory))
-    if not inventory.tells(GpuPool) or untainted is UNKNOWN:
+    if not inventory.can_judge_missing(GpuPool) or untainted is UNKNOWN:
         return undecided(f"{pods.where}: nothing sends it to nodes with the taint {key}, and which other nodes accept it is not known")
     if untainted is False:
         return PASSES

@@ -96,7 +96,7 @@ def read_annotation(text: str) -> Suppression:
 
 
 def written_on(annotations: Iterable[Field]) -> Iterator[tuple[str, str]]:
-    """Yield rule name and value of each annotation that suppresses. A value that is not known yet is yielded as empty text."""
+    """Yield the rule name and the value of each annotation that suppresses a rule. The value is empty if it is not known yet."""
     for mapping in annotations:
         for key, value in mapping.parts().named:
             if key.startswith(PREFIX):
@@ -268,7 +268,7 @@ def _enveloped(value: Any) -> Iterator[str]:
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """Yield every text in a secret, each in the forms in which a rule may write it."""
+    """Yield every text in a secret value, in each form in which a message may contain it."""
     if isinstance(value, list):
         for each in cast("list[Any]", value):
             yield from _texts(each)

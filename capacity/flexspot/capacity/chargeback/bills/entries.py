@@ -229,7 +229,7 @@ class Bill:
             else:
                 self._add_machine(each, each.place)
         if len(self.machines) + len(self.others) > MAX_SUMS:
-            raise BillError(f"it names more than {MAX_SUMS} different machines and services, as no bill does")
+            raise BillError(f"it names more than {MAX_SUMS} different machines and services, implausible for a bill")
 
     def _is_repeated(self, row: Sequence[Entry]) -> bool:
         if not row or not row[0].identity:

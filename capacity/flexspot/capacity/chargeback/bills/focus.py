@@ -214,7 +214,7 @@ def most_unpacked(size: int) -> int:
 def form_of(header: Sequence[str]) -> BillForm:
     """Return the form of a file with these columns. Raises BillError with the columns missing from the most similar form."""
     if len(header) > MAX_COLUMNS:
-        raise BillError(f"it has {len(header)} columns, as no bill has")
+        raise BillError(f"it has {len(header)} columns, implausible for a bill")
     best, missing = FORMS[0], list(FORMS[0].needed)
     for form in FORMS:
         names = [form.column(each) for each in header]

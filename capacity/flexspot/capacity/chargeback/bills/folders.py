@@ -93,7 +93,7 @@ class _Bytes:
                 raise BillError(f"after row {self.row}: a line is longer than {MAX_LINE_BYTES // 2**20} MiB")
             self._read += len(line)
             if self._read > self._most:
-                raise BillError(f"after row {self.row}: it unpacks to more than {MAX_EXPANSION} times its size, as no bill does")
+                raise BillError(f"after row {self.row}: it unpacks to more than {MAX_EXPANSION} times its size, implausible for a bill")
             self.digest.update(line)
             yield line.decode("utf-8-sig" if first else "utf-8")
             first = False
@@ -248,7 +248,7 @@ def _files(folder: Path) -> Iterator[Path]:
         if each.is_file() and _STATUS not in each.parts:
             count += 1
             if count > MAX_PARTS:
-                raise BillError(f"it is a folder with more than {MAX_PARTS:,} files, as no bill has")
+                raise BillError(f"it is a folder with more than {MAX_PARTS:,} files, implausible for a bill")
             yield each
 
 

@@ -82,7 +82,7 @@ class Rows:
             raise BillError(f"after row {self.row}: a text is not UTF-8") from error
         except MemoryError as error:
             raise BillError(
-                f"after row {self.row}: what follows needs more than {MAX_MEMORY_BYTES // 2**20} MiB of memory, as no bill does"
+                f"after row {self.row}: what follows needs more than {MAX_MEMORY_BYTES // 2**20} MiB of memory, implausible for a bill"
             ) from error
         except (pa.ArrowException, OSError, OverflowError, ValueError) as error:
             if isinstance(error, OSError) and error.errno is not None:
@@ -112,7 +112,7 @@ class Rows:
                 break
             if batch.nbytes > MAX_BATCH_BYTES:
                 raise BillError(
-                    f"after row {self.row}: the next {batch.num_rows:,} rows have {batch.nbytes >> 20:,} MiB, as no bill's have"
+                    f"after row {self.row}: the next {batch.num_rows:,} rows have {batch.nbytes >> 20:,} MiB, implausible for a bill"
                 )
             columns = [_texts(_column(batch, each)) for each in chosen]
             for cells in zip(*columns, strict=True):
@@ -148,10 +148,10 @@ def _refuse_bombs(metadata: Any, size: int) -> None:
     A value counts as at least one byte: a column with a single text, or none, takes next to nothing for any number of rows.
     """
     if metadata.num_columns > MAX_COLUMNS:
-        raise BillError(f"it has {metadata.num_columns:,} columns, as no bill has")
+        raise BillError(f"it has {metadata.num_columns:,} columns, implausible for a bill")
     declared = sum(metadata.row_group(number).total_byte_size for number in range(metadata.num_row_groups))
     if max(declared, metadata.num_rows * metadata.num_columns) > most_unpacked(size):
-        raise BillError(f"it unpacks to more than {MAX_EXPANSION} times its size, as no bill does")
+        raise BillError(f"it unpacks to more than {MAX_EXPANSION} times its size, implausible for a bill")
 
 
 def _chosen(schema: Any) -> tuple[BillForm, list[_Chosen]]:

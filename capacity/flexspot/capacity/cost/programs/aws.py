@@ -100,7 +100,10 @@ def _node_group(billed: Billed, found: Declared, linked: Linked) -> None:
     _nodes(billed, found, types or (_NODE_GROUP_MACHINE,), CapacityType.SPOT if spot else CapacityType.ON_DEMAND, nodes)
     names_template = found.get("launchTemplate") is not None
     _template_disks(
-        billed, template, nodes, "its disks, which its template does not say" if names_template else "its disks, whose type EKS chooses"
+        billed,
+        template,
+        nodes,
+        "its disks, which its launch template does not specify" if names_template else "its disks, whose type EKS chooses",
     )
 
 
@@ -125,7 +128,7 @@ def _group(billed: Billed, found: Declared, linked: Linked) -> None:
         rest = UnitCounts(*(whole - part for whole, part in zip(_three(nodes), _three(on_demand), strict=True)))
         if rest.most:
             _nodes(billed, found, types, CapacityType.SPOT, rest)
-    _template_disks(billed, template, nodes, "its disks, which its template does not say")
+    _template_disks(billed, template, nodes, "its disks, which its launch template does not specify")
 
 
 def _three(counts: UnitCounts) -> tuple[Decimal, Decimal, Decimal]:

@@ -71,7 +71,12 @@ if TYPE_CHECKING:
 def job(
     work: dict[str, Any],
     jobs: Annotated[
-        Path | None, option("--jobs", "Instead: YAML with `jobs`, each with a name and the fields of this job in JSON.", metavar="FILE")
+        Path | None,
+        option(
+            "--jobs",
+            "Instead of one job: a YAML file with `jobs`, each with a name and the fields of flexspot/capacity/cost/estimates.py.",
+            metavar="FILE",
+        ),
     ] = None,
     details: Annotated[bool, option("--details", "Also show what interruptions on Spot cost, and what a unit of work costs.")] = False,
     interval_minutes: Annotated[
@@ -80,7 +85,7 @@ def job(
     saved_share: Annotated[
         float, option("--saved-share", "In the details, the share of interruptions whose warning leaves time to save.", min=0, max=1)
     ] = 0.0,
-    gpus: Annotated[int, option("--gpus", "In the details, the GPUs of an epoch or experiment, or idle ones.", min=1)] = 1,
+    gpus: Annotated[int, option("--gpus", "In the details, the number of GPUs of an epoch, an experiment or an idle hour.", min=1)] = 1,
     epoch_hours: Annotated[float | None, option("--epoch-hours", "Hours of one epoch; shows its cost.", min=0)] = None,
     experiment_hours: Annotated[float | None, option("--experiment-hours", "Hours of one experiment; shows its cost.", min=0)] = None,
     requests: Annotated[
@@ -103,14 +108,14 @@ def job(
 ) -> None:
     """Recommend capacity for one job, or for each job of a file, with the arithmetic.
 
-    Spot, hybrid, flex-start, queued, reserved or on-demand, with cost, wait and reasons. For a file also the savings over all on-demand.
+    Spot, hybrid, flex-start, queued, reserved or on-demand, with cost, wait and reasons. For a file also the savings against on-demand.
     """
     needed = {"machine", "region", "work_hours"}
     if jobs is not None and not needed & work.keys():
         _mix(jobs, prices_file, form)
         return
     if jobs is not None or not needed <= work.keys():
-        raise typer.BadParameter("give --machine, --region and --hours, or --jobs FILE alone.")
+        raise typer.BadParameter("--machine, --region and --hours are required, or --jobs FILE without them.")
     usd = {"on_demand_usd_per_hour": on_demand_usd, "spot_usd_per_hour": spot_usd, "flex_start_usd_per_hour": flex_usd}
     known = {name: price for name, price in usd.items() if price is not None}
     try:
@@ -134,7 +139,7 @@ def job(
     for name, part in shown_parts.items():
         _PARTS[name](part)
     if shown_parts and prices.spot_usd_per_hour is None:
-        out.print(f"no Spot price of {needs.machine} in {needs.region} is known: so Spot is left out; give it with --spot-usd.")
+        out.print(f"Spot is left out: its price for {needs.machine} in {needs.region} is not known; give it with --spot-usd.")
     show_prices(prices)
 
 
@@ -189,8 +194,8 @@ class _Arithmetic:
         machine = self.needs.machine
         gpu = machines_of(self.needs.cloud)[machine].gpu
         if gpu is None:
-            remedy = "name a machine with GPUs; `flexspot settings check` shows those of a stack."
-            raise bad_usage(f"{machine} has no GPUs.", remedy)
+            remedy = "name a machine with GPUs; `flexspot settings check` shows a stack's."
+            raise bad_usage(f"--machine: {machine} has no GPUs.", remedy)
         rows: dict[str, dict[str, str | None] | None] = {"on-demand": None, "spot": None}
         for name, price in self._bought():
             hour = price / gpu.count
@@ -269,7 +274,7 @@ _PARTS = {"on_spot": _show_on_spot, "units": _show_units, "idle": _show_idle}
 def _mix(file: Path, prices_file: Path | None, form: str) -> None:
     """Print the advice for several jobs of one platform, and the savings over all on-demand."""
     jobs = given_file(
-        file, lambda path: read_records(path, JobMix), "jobs have a name and the fields of flexspot/capacity/cost/estimates.py"
+        file, lambda path: read_records(path, JobMix), "a job has a name and the fields of flexspot/capacity/cost/estimates.py"
     )
     prices: list[MachinePrices] = []
 
@@ -294,8 +299,8 @@ def _explained(error: ValidationError) -> ExplainedError:
         SettingsProblem(".".join(map(str, each["loc"])) or "the job", shown(each["input"]) if each["loc"] else "", *said(each))
         for each in error.errors()
     ]
-    remedy = "change the options that set them; `flexspot advise job --help` says what each means."
-    return bad_usage("this job cannot be advised on.", remedy, evidence=tuple(map(str, problems)))
+    remedy = "fix the options of the lines above; `flexspot advise job --help` describes each."
+    return bad_usage("the options do not describe a valid job.", remedy, evidence=tuple(map(str, problems)))
 
 
 def _prices(needs: JobNeeds, prices_file: Path | None) -> MachinePrices:
@@ -370,14 +375,14 @@ def simulate(
     region: Region,
     hours: Annotated[float, option("--hours", "Hours of work without interruptions.", min=0.1, max=8760)],
     deadline: Annotated[float, option("--deadline-hours", "Hours from each start to the deadline.", min=0.1, max=8760)],
-    nodes: Annotated[int, option("--nodes", "How many nodes work together as a gang.", min=1)] = 1,
+    nodes: Annotated[int, option("--nodes", "The number of nodes that work together as a gang.", min=1)] = 1,
     interval_minutes: Annotated[float, option("--interval-minutes", "Minutes of work between checkpoints.", min=1, max=1e6)] = 30.0,
     checkpoint_minutes: Annotated[
         float, option("--checkpoint-minutes", "Minutes that the work pauses for a checkpoint.", min=0, max=1e6)
     ] = 1.0,
     restart_minutes: Annotated[float, option("--restart-minutes", "Minutes from a new node to work again.", min=0, max=1e6)] = 10.0,
     notice: Annotated[int | None, option("--notice-seconds", _NOTICE, min=0, max=3600)] = None,
-    starts: Annotated[int, option("--starts", "How many start times to try in each trace.", min=1, max=1000)] = 10,
+    starts: Annotated[int, option("--starts", "The number of start times to try in each trace.", min=1, max=1000)] = 10,
     on_demand_usd: OnDemandUsd = None,
     spot_usd: SpotUsd = None,
     prices_file: PricesFile = None,
@@ -386,7 +391,9 @@ def simulate(
     """Replay strategies over records of Spot availability; exit code 1 if even on-demand misses the deadline."""
     prices = prices_of_machine(cloud_of(machine), machine, region, prices_file, on_demand_usd=on_demand_usd, spot_usd=spot_usd)
     if prices.spot_usd_per_hour is None:
-        raise bad_usage(f"no Spot price of {machine} in {region} is known.", "give it with --spot-usd.")
+        raise bad_usage(
+            f"--spot-usd is required: no Spot price of {machine} in {region} is known.", "add --spot-usd with the price per hour."
+        )
     job = Job(
         work_seconds=round(hours * 3600),
         deadline_seconds=round(deadline * 3600),
@@ -406,7 +413,9 @@ def simulate(
         out.print(f"each interruption: {_saves(machine, job.notice_seconds)}.")
         show_prices(prices)
     if not job.feasible:
-        err.print("the deadline cannot be met even on demand: give more hours, more nodes with fewer hours of work, or shorter restarts.")
+        err.print(
+            "the deadline cannot be met even on demand: allow more hours, use more nodes with fewer hours of work, or shorten restarts."
+        )
         raise typer.Exit(ExitCode.UNMET)
 
 
@@ -434,7 +443,9 @@ def _notice_seconds(machine: str, checkpoint_minutes: float, given: int | None) 
         known = (facts.notice_seconds or 0, facts.max_notice_seconds or 0)
         return next((each for each in known if each >= needed), 0)
     if 0 < given < needed:
-        raise typer.BadParameter(f"--notice-seconds is {given}; a checkpoint takes {needed:g} s and must fit, or give 0 for no save.")
+        raise typer.BadParameter(
+            f"--notice-seconds: {given} s is too short for a checkpoint of {needed:g} s. Give at least that, or 0 to save nothing."
+        )
     return given
 
 

@@ -66,13 +66,13 @@ class PrometheusOptions:
         CloudAuth | None,
         option(
             "--prometheus-auth",
-            "Sign requests with the credentials of the aws or gcloud command. Default: so for the clouds' own addresses.",
+            "Sign requests with the credentials of the aws or gcloud command. Default: only for the clouds' own addresses.",
         ),
     ] = None
     aws_region: Annotated[
         str | None, option("--aws-region", "The workspace's region, if the address does not contain it.", metavar="REGION")
     ] = None
-    bridge: Annotated[int, option("--bridge-steps", "How many missing samples in a row to fill with the last one seen.", min=0)] = (
+    bridge: Annotated[int, option("--bridge-steps", "The number of missing samples in a row to fill with the last one seen.", min=0)] = (
         BRIDGED_STEPS
     )
     timeout: Annotated[int, option("--timeout", "The most seconds for one query.", min=1, max=3600)] = 120
@@ -103,8 +103,8 @@ class PrometheusOptions:
                 return period_between(self.start, self.end, self.timezone)
         except PeriodError as error:
             raise _bad_period(error) from error
-        problem = "the period of the report is missing, or given twice."
-        raise bad_usage(problem, "give --month, or --from and --to.")
+        problem = "--month: the period of the report is missing, or given twice."
+        raise bad_usage(problem, "give either --month, or --from and --to.")
 
 
 def elapsed_part(asked: Period, now: int) -> Period:
@@ -162,8 +162,8 @@ class PrometheusSource:
 def no_node_known(period: Period) -> ExplainedError:
     """Return the error for a period without any node."""
     return ExplainedError(
-        f"Prometheus knows of no node in {period.name}.",
-        "check that it scrapes kube-state-metrics (kube_node_info), keeps data for so long, and that --match is right.",
+        f"--prometheus: the server has no data about nodes in {period.name}.",
+        "check that it scrapes kube-state-metrics (kube_node_info) and still has data of that period, and that --match is right.",
     )
 
 
@@ -187,7 +187,7 @@ def _price_times(path: Path) -> PriceTimes:
     return prices
 
 
-_GUIDE = "its form is in docs/guides/chargeback.md"
+_GUIDE = "docs/guides/chargeback.md describes its format"
 
 
 ChargebackFormat = Literal["text", "csv", "consumers", "json", "markdown", "html", "focus"]
@@ -202,9 +202,9 @@ def report(
     prometheus: Annotated[str, option("--prometheus", "The URL of Prometheus' API, without /api/v1.", metavar="URL")],
     read: PrometheusOptions,
     idle: Annotated[IdlePolicy, option("--idle", "Who pays for idle GPUs.")] = IdlePolicy.CENTRAL,
-    storage: Annotated[Path | None, option("--storage", "What storage and egress cost whom; see the guide.")] = None,
-    credit: Annotated[Path | None, option("--credits", "What the clouds give off these nodes; see the guide.")] = None,
-    prices: Annotated[Path | None, option("--prices", "A price file of your own, before all other prices.")] = None,
+    storage: Annotated[Path | None, option("--storage", "File with the costs of storage and egress by team; see the guide.")] = None,
+    credit: Annotated[Path | None, option("--credits", "File with the clouds' credits for these nodes; see the guide.")] = None,
+    prices: Annotated[Path | None, option("--prices", "Your own price file; its prices override all others.")] = None,
     auto_mode: Annotated[
         list[str] | None,
         option("--auto-mode", "An environment whose nodes EKS Auto Mode runs, so that its fee counts. Repeatable.", metavar="ENVIRONMENT"),
@@ -219,7 +219,7 @@ def report(
     ] = "text",
     billing_account: Annotated[str, option("--billing-account", "The billed account; needed with --format focus.", metavar="ID")] = "",
     top: Annotated[
-        int, option("--top", "How many workloads and users of each team to show; the rest is summed.", min=1, max=MOST_CONSUMERS)
+        int, option("--top", "The number of workloads and users of each team to show; the rest is summed.", min=1, max=MOST_CONSUMERS)
     ] = TOP_CONSUMERS,
     write_to: Annotated[Path | None, option("--out", "Write the report to this file instead of printing it.")] = None,
     step: Step = 60,
@@ -233,8 +233,8 @@ def report(
     period = elapsed_part(asked, now)
     if form == "focus" and not billing_account.strip():
         raise bad_usage(
-            "FOCUS needs the id of the billed account, but none is given.",
-            "give it with --billing-account, as in --billing-account 123456789012.",
+            "--billing-account is required with --format focus.",
+            "add the billed account's id, for example --billing-account 123456789012.",
         )
     extra = () if storage is None else given_file(storage, read_extra_costs, _GUIDE)
     granted = () if credit is None else given_file(credit, read_credits, _GUIDE)
@@ -295,5 +295,5 @@ def rules(
 def _label(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals or not value or not _LABEL.fullmatch(name):
-        raise typer.BadParameter(f"--label {text!r} is not NAME=VALUE of a Prometheus label; write it as in --label cluster=prod.")
+        raise typer.BadParameter(f"--label: {text!r} is not NAME=VALUE of a Prometheus label. Write for example --label cluster=prod.")
     return name, value

@@ -309,9 +309,9 @@ def _cloud_of(extra: ExtraCost, clouds: set[Vendor]) -> Vendor:
     if len(clouds) == 1:
         return next(iter(clouds))
     raise bad_usage(
-        f"it is not known which cloud bills {extra.kind} {extra.what or f'of {extra.team}'}, as the report has nodes of "
+        f"--storage: the cloud of {extra.kind} {extra.what or f'of {extra.team}'} is not known, as the report has nodes of "
         f"{' and '.join(sorted(clouds)) or 'no cloud whose prices are known'}.",
-        "give each cost in the file of --storage its cloud, as in cloud: aws.",
+        "add the cloud to each cost in that file, for example cloud: aws.",
     )
 
 

@@ -101,7 +101,7 @@ def report_data(report: Report, top: int = TOP_CONSUMERS) -> dict[str, Any]:
         "uncommitted": [{**asdict(kind), "node_hours": round(seconds / HOUR, 4)} for kind, seconds in report.uncommitted.items()],
         "doubled": [{"of": name, "hours": round(seconds / HOUR, 4)} for name, seconds in report.doubled.items()],
         "unknown_prices": [{**asdict(price), "node_hours": round(seconds / HOUR, 4)} for price, seconds in report.unknown.items()],
-        "homeless": [{**asdict(owner), "gpu_hours": round(float(seconds) / HOUR, 4)} for owner, seconds in report.homeless.items()],
+        "unmatched": [{**asdict(owner), "gpu_hours": round(float(seconds) / HOUR, 4)} for owner, seconds in report.unmatched.items()],
         "gaps": [{"of": each.name, "from": utc(each.start), "to": utc(each.end)} for each in report.gaps],
         "prices": [
             {"source": name, "as_of": source.as_of.isoformat(), "verified": source.verified, "undated": source.undated}

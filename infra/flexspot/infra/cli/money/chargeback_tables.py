@@ -267,7 +267,7 @@ def warnings(report: Report) -> Iterator[str]:
         yield f"{report.asked.name} is not over: these are the figures up to {_utc(report.period.end)}."
     for price, seconds in report.unknown.items():
         yield f"unknown, and in no sum: {price} ({seconds / HOUR:,.1f} node hours); give it with --prices."
-    for owner, seconds in report.homeless.items():
+    for owner, seconds in report.unmatched.items():
         yield f"{float(seconds) / HOUR:,.1f} GPU hours of {owner.team} ran on nodes without any record, and are in no sum."
     for kind, seconds in report.uncommitted.items():
         yield (

@@ -299,28 +299,28 @@ def cost(
         Path,
         typer.Argument(
             metavar="FILE",
-            help="What `flexspot preview --offline --plan-out FILE` wrote; or of any Pulumi program what `pulumi stack export` or "
-            "`pulumi preview --json --show-sames` prints (- reads it from a pipe).",
+            help="A plan that `flexspot preview --offline --plan-out FILE` wrote. For any Pulumi program, the output of `pulumi stack "
+            "export` or `pulumi preview --json --show-sames` (- reads it from a pipe).",
         ),
     ],
     base: Annotated[
         Path | None, option("--base", "Another file of the same kind to compare with, at the same prices.", metavar="FILE")
     ] = None,
     use: Annotated[Path | None, option("--use", "The expected use in a month; see docs/guides/costs.md.")] = None,
-    prices: Annotated[Path | None, option("--prices", "Your own price file; its prices come first.")] = None,
+    prices: Annotated[Path | None, option("--prices", "Your own price file; its prices override the shipped ones.")] = None,
     against: Annotated[
-        Literal["expected", "worst-case"], option("--budget-against", "Which figure budgets are compared with.")
+        Literal["expected", "worst-case"], option("--budget-against", "The figure that budgets are compared with.")
     ] = "expected",
     near: Annotated[int, option("--near-percent", "The percentage of a budget from which to warn.", min=1, max=100)] = 80,
     region: Annotated[
-        str | None, option("--region", "For any program: the region of resources where neither they nor their provider say it.")
+        str | None, option("--region", "For any program: the region of resources if neither they nor their provider name one.")
     ] = None,
     form: Annotated[ReportFormat, option("--format", "text for people, json for programs, markdown for comments.")] = "text",
 ) -> None:
     """Estimate what a plan, or any Pulumi program, costs in a month. Exit code 1 above a budget.
 
-    Of a plan: at worst, as expected, idle; by pool, team and cloud resource. Exit code 1, too, where missing prices may exceed a budget
-    of a stack whose budget.on_unknown_prices is refuse. Of any program: as declared, at most and at least, by resource.
+    For a plan: worst case, expected and idle, by pool, team and cloud resource. Exit code 1 also if missing prices may exceed a budget and
+    the stack's budget.on_unknown_prices is refuse. For any program: as declared, at most and at least, by resource.
     """
     written = read_json(plan, sys.stdin.buffer.read() if plan == STANDARD_INPUT else None)
     if is_program(written):

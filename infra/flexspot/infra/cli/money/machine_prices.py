@@ -65,7 +65,7 @@ def usd_option(name: str, words: str) -> Any:
 _MACHINE, _REGION = "The cloud's name of the machine type: p4d.24xlarge, a2-highgpu-8g.", "The region whose prices apply."
 OneMachine = Annotated[str, option("--machine -m", _MACHINE)]
 Region = Annotated[str, option("--region -r", _REGION)]
-PricesFile = Annotated[Path | None, option("--prices", "Your own price file; its prices come before the shipped ones.")]
+PricesFile = Annotated[Path | None, option("--prices", "Your own price file; its prices override the shipped ones.")]
 OnDemandUsd = Annotated[Decimal | None, usd_option("--on-demand-usd", "The on-demand price of a machine per hour.")]
 SpotUsd = Annotated[Decimal | None, usd_option("--spot-usd", "The Spot price of a machine per hour.")]
 
@@ -76,7 +76,7 @@ def cloud_of(machine: str) -> Vendor:
         if machine in machines_of(cloud):
             return cloud
     known = [name for cloud in Vendor for name in machines_of(cloud)]
-    raise bad_usage(f"no catalog has a machine {machine}.", nearest(machine, known))
+    raise bad_usage(f"--machine: no catalog has {machine}.", f"choose another machine; {nearest(machine, known)}.")
 
 
 def with_own(book: PriceBook, path: Path | None) -> PriceBook:
@@ -152,9 +152,9 @@ job_options = options_of(
         "machine": ("--machine -m", _MACHINE),
         "region": ("--region -r", _REGION),
         "work_hours": ("--hours", "Hours that the work takes on --nodes machines without interruptions."),
-        "nodes": ("--nodes", "How many machines work at the same time."),
+        "nodes": ("--nodes", "The number of machines that work at the same time."),
         "interruptible": ("--interruptible/--not-interruptible", "Whether the work may be stopped at any time."),
-        "checkpoint_minutes": ("--checkpoint-minutes", "Minutes that the work pauses for a checkpoint, if it makes any."),
+        "checkpoint_minutes": ("--checkpoint-minutes", "Minutes that the work pauses for a checkpoint, if it writes any."),
         "piece_hours": ("--piece-hours", "Hours of the longest piece that can be repeated on its own: a trial, a batch."),
         "user_facing": ("--user-facing", "Users wait for its answers, as of a model server."),
         "interactive": ("--interactive", "A person works in it now and then, as in a notebook."),
@@ -163,7 +163,7 @@ job_options = options_of(
         "steady": ("--steady", "It runs around the clock for a year."),
         "shared": ("--shared", "Several teams compete for the capacity."),
         "guaranteed": ("--guaranteed", "The team needs a guaranteed share."),
-        "data_region": ("--data-region", "The region of its data, if another."),
+        "data_region": ("--data-region", "The region of its data, if it is another one."),
         "data_gib": ("--data-gib", "GiB of data that each start reads."),
         "interruptions_per_node_hour": (
             "--interruptions-per-hour",
@@ -178,8 +178,8 @@ job_options = options_of(
             "Measured interruptions per hour of the whole gang; overrides the two options above.",
         ),
         "restart_minutes": ("--restart-minutes", "Minutes from a new node to work. Default: 10."),
-        "spot_wait_hours": ("--spot-wait-hours", "Hours until Spot capacity comes. Default: 0.5, an assumption."),
-        "flex_start_wait_hours": ("--flex-start-wait-hours", "Hours until DWS gives capacity. Default: 12, an assumption."),
+        "spot_wait_hours": ("--spot-wait-hours", "Hours until Spot capacity is available. Default: 0.5, an assumption."),
+        "flex_start_wait_hours": ("--flex-start-wait-hours", "Hours until DWS provides capacity. Default: 12, an assumption."),
     },
 )
 """Options that describe a job."""

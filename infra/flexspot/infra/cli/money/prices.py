@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 def refresh(
-    cloud: Annotated[Vendor, option("--cloud", "Whose prices: aws or gcp.")],
+    cloud: Annotated[Vendor, option("--cloud", "The cloud of the prices: aws or gcp.")],
     file: Annotated[Path, option("--file", "The price file to write. Prices in it that are not refreshed stay.")],
     regions: Annotated[list[str] | None, option("--region", "A region. Repeatable. Default: those of the stacks.")] = None,
     machines: Annotated[list[str] | None, option("--machine", "A machine type. Repeatable. Default: all of the catalog.")] = None,
@@ -58,7 +58,7 @@ def refresh(
     rows, services, missing = fresh_prices(price_list, asked_machines, asked_regions, names)
     if not rows and not services:
         raise ExplainedError(
-            f"{price_list.name} has none of the requested prices.", "check --region and --machine; what the file had is as it was."
+            f"{price_list.name} has none of the requested prices.", "check --region and --machine. The file was not changed."
         )
     sources = {
         name: Source(citation=citation, as_of=today, verified=True)
@@ -67,7 +67,7 @@ def refresh(
     after = with_fresh_rows(before, cloud, rows, services, sources)
     _show_changes(changes(before, after), missing)
     if dry_run:
-        out.print(f"{escape(str(file))} is as it was.")
+        out.print(f"{escape(str(file))} is unchanged.")
         return
     write_whole(file, as_yaml(after))
     held, fresh = len(after.prices) + len(after.services), len(rows) + len(services)
@@ -78,7 +78,9 @@ def _machines(cloud: Vendor, names: list[str] | None) -> list[Machine]:
     known = machines_of(cloud)
     for name in names or ():
         if name not in known:
-            raise bad_usage(f"{name} is not in the catalog of {cloud}.", nearest(name, sorted(known)))
+            raise bad_usage(
+                f"--machine: {name} is not in the catalog of {cloud}.", f"choose another machine; {nearest(name, sorted(known))}."
+            )
     return [known[name] for name in names or known]
 
 
@@ -90,12 +92,12 @@ def _regions(cloud: Vendor, written: list[str] | None) -> list[str]:
     form = AWS_REGION if cloud is Vendor.AWS else GCP_REGION
     for region in written or ():
         if re.fullmatch(form, region) is None:
-            problem = f"--region {region!r} is not a region of {cloud}."
-            raise bad_usage(problem, f"give {FORMS[form]}.")
+            problem = f"--region: {region!r} is not a region of {cloud}."
+            raise bad_usage(problem, f"name {FORMS[form]}.")
     regions = written or _regions_of_stacks(cloud)
     if not regions:
-        problem = f"no stack of this project is on {cloud}."
-        raise bad_usage(problem, "name regions with --region.")
+        problem = f"--region is required, as no stack of this project is on {cloud}."
+        raise bad_usage(problem, "add the regions with --region.")
     return sorted(set(regions))
 
 
@@ -109,12 +111,12 @@ def _read(path: Path, cloud: Vendor) -> PriceFile | None:
     if not path.exists():
         if not from_the_root(path).parent.is_dir():
             # Checked before the cloud's list is read, which takes minutes.
-            problem = f"there is no folder {path.parent} to write {path.name} into."
+            problem = f"--file: the folder {path.parent} does not exist."
             raise bad_usage(problem, "create it, or name another file.")
         return None
     found = given_file(path, lambda each: read_records(each, PriceFile), PRICE_FORM)
     if found.cloud is not cloud:
-        raise bad_usage(f"{path} has prices of {found.cloud}, not of {cloud}.", f"name another file; {PRICE_FORM}.")
+        raise bad_usage(f"--file: {path} has prices of {found.cloud}, not of {cloud}.", f"name another file; {PRICE_FORM}.")
     return found
 
 
@@ -129,14 +131,14 @@ def _show_changes(found: list[PriceChange], missing: list[str]) -> None:
     else:
         out.print("no price differs.")
     for each in missing:
-        out.print(f"[yellow]not found[/], and left as it was: {escape(each)}")
+        out.print(f"[yellow]not found[/], so unchanged: {escape(each)}")
 
 
 def check(
     stacks: Annotated[list[str] | None, option("--stack -s", "Check the pools of this stack. Repeatable. Default: all stacks.")] = None,
     max_age_days: Annotated[
         int | None,
-        option("--max-age-days", "The age in days from which a price is a finding. Default: 30 for Spot, 180 for list prices.", min=1),
+        option("--max-age-days", "Days after which a price is too old. Default: 30 for Spot, 180 for list prices.", min=1),
     ] = None,
     form: AsFormat = "text",
 ) -> None:
@@ -154,7 +156,7 @@ def check(
         unverified = sum(row["verified"] is False for row in rows)
         out.print(f"{len(rows)} prices: {len(missing)} not known, {len(old)} too old, {unverified} not verified (?).")
         if missing:
-            out.print("what is not known is left out of every sum and said there; give it in a file that prices_file names.")
+            out.print("unknown prices are left out of every sum, which then says so; give them in a file that prices_file names.")
     expect(not missing and not old)
 
 

@@ -229,7 +229,7 @@ def show_cost_of_program(
         each for book in books.values() for _, each, _ in book.prices
     }
     if region is not None and region not in known:
-        raise bad_usage(f"--region is {region}, of which no price is known.", f"{nearest(region, known)}.")
+        raise bad_usage(f"--region: no price is known for {region}.", f"name another region; {nearest(region, known)}.")
     if prices is not None:
         own = given_file(prices, lambda path: read_records(path, PriceFile), PRICE_FORM).cloud
         books[own] = with_own(books[own], prices)

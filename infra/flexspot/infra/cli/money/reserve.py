@@ -224,15 +224,15 @@ _ONLY_READING = ("month", "start", "end", "match", "header", "ca", "token_file",
 @with_options("read", PrometheusOptions)
 def reserve(
     read: PrometheusOptions,
-    machine: Annotated[str | None, option("--machine -m", "The machine type. With a history, the default is all that are in it.")] = None,
-    region: Annotated[str | None, option("--region -r", "The region. With a history, the default is all that are in it.")] = None,
+    machine: Annotated[str | None, option("--machine -m", "The machine type. Default with a history: all of its machines.")] = None,
+    region: Annotated[str | None, option("--region -r", "The region. Default with a history: all of its regions.")] = None,
     prometheus: Annotated[
         str | None, option("--prometheus", "Take the history from Prometheus: the URL of its API, without /api/v1.", metavar="URL")
     ] = None,
     history: Annotated[
         list[Path] | None, option("--history", "Or take the history from CSV, as --write-history writes it. Repeatable.", metavar="FILE")
     ] = None,
-    use: Annotated[Path | None, option("--use", "Or take nodes in use hour by hour from a file: a whole number per line.")] = None,
+    use: Annotated[Path | None, option("--use", "Or take the nodes in use from a file: a whole number per line and hour.")] = None,
     baseline: Annotated[
         int | None, option("--baseline-nodes", "Or assume a constant use: this many nodes for --hours-per-month.", min=1)
     ] = None,
@@ -241,7 +241,11 @@ def reserve(
     discount: Annotated[
         Decimal | None,
         number_option(
-            "--discount-percent", "PERCENT", lambda off: 0 <= off < ALL_PERCENT, "from 0 to below 100", "Or the discount off on-demand."
+            "--discount-percent",
+            "PERCENT",
+            lambda off: 0 <= off < ALL_PERCENT,
+            "from 0 to below 100",
+            "Or the discount from the on-demand price.",
         ),
     ] = None,
     term_years: Annotated[
@@ -263,24 +267,23 @@ def reserve(
     Exit code 1: the history is too short or has too many gaps, or a price is unknown; it says which. 2: bad usage or input.
     """
     if sum((prometheus is not None, bool(history), use is not None, baseline is not None)) != 1:
-        raise typer.BadParameter("give one of --prometheus URL, --history FILE, --use FILE and --baseline-nodes N.")
+        raise typer.BadParameter("exactly one of --prometheus URL, --history FILE, --use FILE and --baseline-nodes N is required.")
     if write_history is not None and prometheus is None:
-        raise typer.BadParameter("--write-history writes what Prometheus saw; give --prometheus.")
+        raise typer.BadParameter("--write-history requires --prometheus: it writes the history from there.")
     plain = PrometheusOptions()
     names = {"start": "--from", "end": "--to", "auth": "--prometheus-auth"}
     idle = [names.get(key, f"--{key.replace('_', '-')}") for key in _ONLY_READING if getattr(read, key) != getattr(plain, key)]
     if prometheus is None and idle:
-        have_none = f"nothing is read from Prometheus, so these have no effect: {', '.join(idle)}"
-        raise typer.BadParameter(f"{have_none}; give --prometheus or leave it out.")
+        raise typer.BadParameter(f"{', '.join(idle)}: no effect without --prometheus. Add --prometheus, or remove the option.")
     terms = _terms(term_years, reserved_usd, discount, on_demand_usd)
     one = None if machine is None or region is None else (machine, region)
     if prometheus is None and not history:
         if one is None:
-            raise typer.BadParameter("give --machine and --region with --use and --baseline-nodes.")
+            raise typer.BadParameter("--machine and --region are required with --use or --baseline-nodes.")
         _by_use(one, use if use is not None else (baseline or 0, hours_per_month), prices_file, terms, form)
         return
     if (terms.committed_usd_per_hour or terms.on_demand_usd_per_hour) and one is None:
-        raise typer.BadParameter("a price is that of one machine; give --machine and --region, or the prices in a file with --prices.")
+        raise typer.BadParameter("a price belongs to one machine. Add --machine and --region, or give the prices in a file with --prices.")
     discard = None
     if prometheus is None:
         found = read_machine_hours(history or ())
@@ -299,9 +302,9 @@ def reserve(
 
 def _terms(years: int, reserved_usd: Decimal | None, discount: Decimal | None, on_demand_usd: Decimal | None) -> Terms:
     if years not in TERM_YEARS:
-        raise typer.BadParameter(f"--term-years is {years}; clouds sell terms of {' and '.join(map(str, TERM_YEARS))} years.")
+        raise typer.BadParameter(f"--term-years: clouds sell terms of {' and '.join(map(str, TERM_YEARS))} years, not of {years}.")
     if reserved_usd is not None and discount is not None:
-        raise typer.BadParameter("give either --reserved-usd or --discount-percent.")
+        raise typer.BadParameter("--reserved-usd and --discount-percent exclude each other. Give one of them.")
     return Terms(years, reserved_usd, discount, on_demand_usd)
 
 
@@ -312,7 +315,7 @@ def _by_use(one: tuple[str, str], used: Path | tuple[int, int], prices_file: Pat
     reserved = terms.committed_usd_per_hour or prices.reserved_usd_per_hour if off is None else list_price * (1 - off / 100)
     if reserved is None:
         raise typer.BadParameter(
-            "give either --reserved-usd or --discount-percent, or a row of capacity_type reserved in the file of --prices: the price "
+            "--reserved-usd or --discount-percent is required, or a row with capacity_type reserved in the file of --prices: the price "
             "book has no prices of commitments."
         )
     if isinstance(used, tuple):
@@ -346,7 +349,9 @@ def _of(found: MachineHours, machine: str | None, region: str | None) -> Machine
     nodes = {kind: each for kind, each in found.nodes.items() if machine in {None, kind.machine} and region in {None, kind.region}}
     if not nodes:
         there = ", ".join(sorted({f"{kind.machine} in {kind.region}" for kind in found.nodes}))
-        raise bad_usage(f"the history has no {machine or 'machine'} in {region or 'any region'}.", f"it has {there}.")
+        raise bad_usage(
+            f"the history has no {machine or 'machine'} in {region or 'any region'}.", f"choose one of its machines and regions: {there}."
+        )
     return replace(found, nodes=nodes)
 
 

@@ -163,14 +163,13 @@ TOLERANCE_PERCENT = Decimal(2)
 
 
 def reconcile(
-    report: Annotated[Path, option("--report", "What `flexspot chargeback report --format json` wrote.", metavar="FILE")],
+    report: Annotated[Path, option("--report", "A report that `flexspot chargeback report --format json` wrote.", metavar="FILE")],
     bills: Annotated[
         list[Path],
         option(
             "--bill",
-            "A bill of AWS (CUR 2.0 or legacy) or Google Cloud (BigQuery's billing export), or a FOCUS export of either, as CSV, JSON "
-            "lines (Google Cloud), plain or in gzip, or Parquet (needs the extra parquet); or the folder that an export delivers; may be "
-            "repeated.",
+            "A bill of AWS (CUR 2.0 or legacy) or Google Cloud (BigQuery's billing export), or a FOCUS export of either. CSV or JSON "
+            "lines (Google Cloud), plain or gzip, or Parquet (needs the extra parquet). A file, or the folder of an export. Repeatable.",
             metavar="FILE",
         ),
     ],
@@ -214,8 +213,8 @@ def _bill(paths: list[Path], month: ReportedMonth) -> Bill:
                 bill.add(row)
         except (BillError, OSError) as error:
             raise bad_usage(
-                f"the bill {path} cannot be used.",
-                "export it again as docs/guides/chargeback.md says; nothing of it was compared.",
+                f"--bill: {path} cannot be used.",
+                "export it again as docs/guides/chargeback.md describes; nothing of it was compared.",
                 evidence=(reason_of(error),),
             ) from error
     return bill
@@ -295,7 +294,9 @@ def _to_be_known(trend: Trend) -> Iterator[str]:
 def trend(
     reports: Annotated[
         list[Path],
-        option("--report", "What `flexspot chargeback report --month --format json` wrote, one for each month; repeated.", metavar="FILE"),
+        option(
+            "--report", "A report that `flexspot chargeback report --month --format json` wrote. Repeat it for each month.", metavar="FILE"
+        ),
     ],
     form: Annotated[ReportFormat, option("--format", "text and markdown for people, json for programs.")] = "text",
 ) -> None:

@@ -96,7 +96,7 @@ def _deployed(described: dict[str, Any]) -> str:
 def outputs(stack: Stack, lab: Lab = "default", form: AsFormat = "text") -> None:
     """Print the outputs of a deployed stack.
 
-    Secrets are not shown; `pulumi stack output --show-secrets` has them.
+    Secrets are not shown; `pulumi stack output --show-secrets` shows them.
     """
     found = _outputs(stack, lab)
     if form == "json":
@@ -249,7 +249,7 @@ def require_terminal(command: str, *, yes: bool) -> None:
     """Raise ExplainedError (bad usage) if no question can be answered: there is no terminal and no --yes."""
     if not yes and not sys.stdin.isatty():
         raise bad_usage(
-            f"`flexspot {command}` asks before it changes anything, and there is no terminal to answer at. No state was opened.",
+            f"`flexspot {command}` asks for confirmation, but there is no terminal to answer at. No state was opened.",
             f"add --yes: flexspot {command} --yes ...",
         )
 
@@ -257,7 +257,7 @@ def require_terminal(command: str, *, yes: bool) -> None:
 def ask(question: str, *, yes: bool) -> None:
     """Continue if the answer is yes. Raises ExplainedError (exit code 1) if it is no."""
     if not yes and not typer.confirm(question, default=False):
-        raise ExplainedError("the answer was no; nothing was changed.", "run the same command again when it should be.")
+        raise ExplainedError("the answer was no. Nothing was changed.", "run the same command again and answer yes to make the change.")
 
 
 def given_answers(made: Sequence[str] | None, not_made: Sequence[str] | None) -> dict[str, str | None]:
@@ -270,9 +270,11 @@ def given_answers(made: Sequence[str] | None, not_made: Sequence[str] | None) ->
         # An id may contain a `=`, a URN does not.
         urn, sign, identity = each.partition("=")
         if not (sign and identity):
-            raise bad_usage(f"--made {each} has no id.", "write --made URN=ID, as in the message that asked for it.")
+            raise bad_usage(f"--made: {each} has no id.", "write --made URN=ID, as in the message that asked for it.")
         if urn in given:
-            raise bad_usage(f"there is more than one answer for {urn}.", "give one: --made if it was created, or --not-made.")
+            raise bad_usage(
+                f"--made, --not-made: {urn} has more than one answer.", "give one: --made if the resource was created, else --not-made."
+            )
         given[urn] = identity
     return given
 
@@ -308,26 +310,30 @@ Yes = Annotated[bool, option("--yes -y", "Do not ask for confirmation.")]
 
 Made = Annotated[
     list[str] | None,
-    option("--made", "A resource that an interrupted run did create, with its id. Use it when the command asks.", metavar="URN=ID"),
+    option("--made", "A resource that an interrupted run created, with its id. Use it if the command asks for it.", metavar="URN=ID"),
 ]
 
 NotMade = Annotated[
     list[str] | None,
-    option("--not-made", "A resource that an interrupted run did not create. Use it when the command asks.", metavar="URN"),
+    option("--not-made", "A resource that an interrupted run did not create. Use it if the command asks for it.", metavar="URN"),
 ]
 
 AllowReplace = Annotated[
     list[str] | None,
     option(
         "--allow-replace",
-        "A resource that may be replaced in production although it holds data or work. Use it when the command asks.",
+        "A resource that may be replaced in production although it holds data or work. Use it if the command asks for it.",
         metavar="KIND=NAME",
     ),
 ]
 
 TryRefused = Annotated[
     list[str] | None,
-    option("--try-refused", "Try although the cloud is known to refuse this. Use it when the command asks.", metavar="RULE"),
+    option(
+        "--try-refused",
+        "Try a change that the cloud is known to refuse, by the rule's name. Use it if the command asks for it.",
+        metavar="RULE",
+    ),
 ]
 
 
@@ -336,10 +342,10 @@ def preview(
     lab: Lab = "default",
     offline: Annotated[bool, option("--offline", "Use no cluster and no cloud, as if nothing were deployed yet.")] = False,
     refresh: Annotated[
-        bool, option("--refresh", "First read what is deployed now, and show what was changed by hand; exit code 1 when anything was.")
+        bool, option("--refresh", "First read what is deployed now, and show what was changed by hand; exit code 1 if anything was.")
     ] = False,
     write_state: Annotated[
-        bool, option("--write-state", "With --refresh: write what was read to the state. The next `up` changes it back all the same.")
+        bool, option("--write-state", "With --refresh: write what was read to the state. The next `up` still reverts changes by hand.")
     ] = False,
     plan_out: Annotated[
         Path | None,
@@ -353,11 +359,11 @@ def preview(
     Changes nothing that is deployed, and the state only with --write-state.
     """
     if offline and refresh:
-        raise bad_usage("--offline and --refresh exclude each other: offline there is nothing to read.", "remove one of them.")
+        raise bad_usage("--offline and --refresh exclude each other: an offline preview reads nothing.", "remove one of them.")
     if write_state and not refresh:
-        raise bad_usage("--write-state without --refresh has nothing to write.", "add --refresh, or remove --write-state.")
+        raise bad_usage("--write-state requires --refresh: otherwise there is nothing to write.", "add --refresh, or remove --write-state.")
     if (made or not_made) and not write_state:
-        raise bad_usage("--made and --not-made change the state, and a preview leaves it as it is.", "add --refresh --write-state.")
+        raise bad_usage("--made and --not-made change the state, but this preview does not write it.", "add --refresh --write-state.")
     found, heard, answers = deployable(stack), Heard(), given_answers(made, not_made)
     with offline_run(stack) if offline else stack_run(stack, found, lab) as run:
         if write_state:
@@ -382,7 +388,7 @@ def up(
     lab: Lab = "default",
     yes: Yes = False,
     refresh: Annotated[
-        bool, option("--refresh/--no-refresh", "First read what is deployed now, and change back what was changed by hand.")
+        bool, option("--refresh/--no-refresh", "First read what is deployed now, and revert what was changed by hand.")
     ] = True,
     made: Made = None,
     not_made: NotMade = None,

@@ -82,9 +82,9 @@ class Purpose(StrEnum):
 
 
 _PURPOSES = {
-    Purpose.SETTINGS: "check stacks, lint manifests, say what they cost",
+    Purpose.SETTINGS: "check stacks, lint manifests, estimate costs",
     Purpose.PREVIEW: "preview without any cloud",
-    Purpose.LAB: "rehearse on a control plane of one's own",
+    Purpose.LAB: "rehearse on a local control plane",
     Purpose.GKE: "deploy stacks of GKE",
     Purpose.EKS: "deploy stacks of EKS",
 }
@@ -143,7 +143,7 @@ _Stacks = dict[str, "PlatformSettings | tuple[str, ...]"]
 def _settings(project: Project, stacks: _Stacks) -> Iterator[Piece]:
     yield Piece("project", PieceStanding.HERE, f"{project.name} in {project.folder}")
     if not stacks:
-        yield _missing("stack files", f"none in {project.stacks}", "write one, or begin with `flexspot init` in an empty folder.")
+        yield _missing("stack files", f"none in {project.stacks}", "write one, or run `flexspot init` in an empty folder.")
     for name, found in stacks.items():
         if isinstance(found, tuple):
             more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
@@ -181,14 +181,14 @@ def _built(name: str, wanted: Sequence[Family], links_to: str, go: tuple[str | N
     needed = max((each.go for each in absent), key=_numbers)
     if version is None:
         remedy = f"install Go {needed} or later from https://go.dev/dl"
-        return _missing(name, f"{names}: to be built, and there is no `go` on PATH", remedy)
+        return _missing(name, f"{names} must be built, but `go` is not on PATH", remedy)
     if _numbers(version) < _numbers(needed) and not fetches:
-        said = f"{names}: to be built with Go {needed}, and `go` is {version} and may fetch no other (GOTOOLCHAIN=local)"
+        said = f"{names} must be built with Go {needed}, but `go` is {version} and may not download another (GOTOOLCHAIN=local)"
         return _missing(name, said, "unset GOTOOLCHAIN, or install that Go from https://go.dev/dl")
     room = room_in(cache)
     if room < _ROOM_TO_BUILD:
-        left = f"{cache} has {room / 2**30:.1f} GiB left of the {_ROOM_TO_BUILD // 2**30} that a build may take"
-        return _missing(name, f"{names}: to be built, and {left}", "free some room there, or set XDG_CACHE_HOME to a larger disk")
+        left = f"{cache} has only {room / 2**30:.1f} GiB free, and a build may need {_ROOM_TO_BUILD // 2**30}"
+        return _missing(name, f"{names} must be built, but {left}", "free space there, or set XDG_CACHE_HOME to a folder on a larger disk")
     return Piece(name, PieceStanding.BUILT, f"{names}; Go is {version}", _BUILD_NOW)
 
 
@@ -227,7 +227,7 @@ def _engine(found: CommandLine | None, go: tuple[str | None, bool]) -> Piece:
     piece = _built("pulumi", [family], f"the lab's own {family.version}", go)
     why = "no official `pulumi` is on PATH"
     if found is not None:
-        why = f"{found.path} is {found.version}, and the SDK needs {sdk_version()} or a later {sdk_version().major}"
+        why = f"{found.path} is {found.version}, but the SDK needs {sdk_version()} or a later {sdk_version().major}"
     return replace(piece, said=f"{piece.said}; {why}")
 
 
@@ -239,10 +239,10 @@ def _lab(found: CommandLine | None, go: tuple[str | None, bool]) -> Iterator[Pie
     own = [each for each in families() if not (fits and each.name == "pulumi")]
     yield _built("programs of the lab", own, ", ".join(each.name for each in own if each.binaries), go)
     plugin = plugin_path("kubernetes")
-    stands_in = f"the lab's own stands in, for labs alone; get the official one with `{plugin_command('kubernetes')}`"
+    stands_in = f"the lab's stand-in, for labs only; get the official one with `{plugin_command('kubernetes')}`"
     yield Piece("Kubernetes provider", PieceStanding.HERE, f"the official plugin, {plugin}" if plugin else stands_in)
     host = shutil.which("pulumi-language-python")
-    said = f"the official one, {host}" if host else "the lab's own stands in where plain `pulumi` runs; `flexspot` needs none"
+    said = f"the official one, {host}" if host else "the lab's stand-in where plain `pulumi` runs; `flexspot` needs none"
     yield Piece("language host", PieceStanding.HERE, said)
 
 

@@ -13,7 +13,7 @@ import typer
 
 from flexspot.capacity.adopting.cluster_pools import by_kind, read_place
 from flexspot.capacity.adopting.found import Block, Found, one_line
-from flexspot.capacity.adopting.proposal import Asked, adoption, in_words, propose, stack_text
+from flexspot.capacity.adopting.proposal import ImportOptions, adoption, propose, remark_line, stack_text
 from flexspot.capacity.adopting.reading import from_objects, from_state
 from flexspot.capacity.adopting.terraform_eks import finish
 from flexspot.capacity.adopting.terraform_state import MOST_BYTES, read_state
@@ -58,18 +58,18 @@ def import_stack(
     """Propose a stack file for what already runs, from a Terraform state, a cluster, or both.
 
     Guesses are marked. It lists what it cannot map and what `settings check` refuses, with what to do. It changes nothing in the cloud or
-    cluster, and does not read values that the state marks as sensitive. Exit code 2: it found nothing to make a stack of.
+    cluster, and does not read values that the state marks as sensitive. Exit code 2: it found nothing to create a stack from.
     """
     lists = cluster_too or kubeconfig is not None or context is not None
     if state is None and not lists:
-        problem = "neither a state nor a cluster is given."
-        raise bad_usage(problem, "give a state's file, or --from-cluster.")
+        problem = "a state or --from-cluster is required."
+        raise bad_usage(problem, "name the file of a Terraform state, or add --from-cluster.")
     for path in (out_file, *((ids / CLOUD_IDS, ids / CLUSTER_IDS) if ids is not None else ())):
         if path is not None and path.exists():
             raise bad_usage(f"{path} already exists.", "name another file, or move it.")
     _known_name(stack)
     found, source = _read(state, kubeconfig if lists else None, context, lists=lists)
-    proposal = propose(found, Asked(owner, environment, account, region, cluster))
+    proposal = propose(found, ImportOptions(owner, environment, account, region, cluster))
     adopted = adoption(found, proposal.settings, _project(), stack)
     text = stack_text(proposal, source)
     if out_file is not None:
@@ -88,8 +88,8 @@ def import_stack(
 
 def _known_name(stack: str) -> None:
     if not re.fullmatch(r"[A-Za-z0-9_.-]{1,100}", stack):
-        problem = "--stack is not a valid stack name."
-        raise bad_usage(problem, "allowed: letters, digits, hyphens, underscores and dots.")
+        problem = f"--stack: {stack!r} is not a valid name."
+        raise bad_usage(problem, "use only letters, digits, hyphens, underscores and dots, 100 at most.")
 
 
 def _read(state: str | None, kubeconfig: Path | None, context: str | None, *, lists: bool) -> tuple[Any, str]:
@@ -109,10 +109,8 @@ def _read(state: str | None, kubeconfig: Path | None, context: str | None, *, li
         from_objects(objects, found)
         finish(found, None)
         for lack in cluster_lists.listing.lacking:
-            found.leave_out(
-                str(lack), "may not be listed with these credentials", "ask for the permission, or check what it would have shown"
-            )
-        sources.append("a cluster that runs")
+            found.leave_out(str(lack), "may not be listed with these credentials", "get the permission, or check what the list would show")
+        sources.append("a running cluster")
     return found, " and ".join(sources)
 
 
@@ -122,12 +120,12 @@ def _content(state: str) -> bytes:
     path = Path(state)
     try:
         if not path.is_file():
-            raise bad_usage(f"{path} is not a file.", "name a Terraform state.")
+            raise bad_usage(f"{path} is not a file.", "name the file of a Terraform state.")
         with path.open("rb") as file:
             return file.read(MOST_BYTES + 1)
     except (OSError, ValueError) as error:
         problem = f"{state!r} cannot be read: {getattr(error, 'strerror', None) or 'it is not a path'}."
-        raise bad_usage(problem, "name a Terraform state.") from error
+        raise bad_usage(problem, "name the file of a Terraform state.") from error
 
 
 def _project() -> str:
@@ -172,7 +170,7 @@ def _report(proposal: Proposal, adopted: Adoption, out_file: Path | None, files:
     for guess in proposal.guesses:
         say(one_line(f"guess: {guess.path}: {guess.why}"))
     for remark in proposal.remarks:
-        say(f"not mapped: {in_words(remark)}")
+        say(f"not mapped: {remark_line(remark)}")
     for warning in proposal.warnings:
         say(one_line(f"warning: {warning}"))
     for each in adopted.adopted:

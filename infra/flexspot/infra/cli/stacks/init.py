@@ -17,7 +17,7 @@ from flexspot.infra.cli.command_line import bad_usage, option
 from flexspot.infra.cli.console import out
 from flexspot.infra.new_project import answers as parts
 from flexspot.infra.new_project.answers import checked_gpus, wrong
-from flexspot.infra.new_project.files import commands, project_files, reach, refuse_what_is_there, usual_files, write_project
+from flexspot.infra.new_project.files import commands, project_files, reach, refuse_existing_files, usual_files, write_project
 from flexspot.infra.project import from_the_root, here
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 def init(
     folder: Annotated[Path, typer.Argument(help="The project's folder; created if it does not exist.")] = Path(),
-    cloud: Annotated[Platform | None, option("--cloud -c", "gke, eks, or local for the lab only.")] = None,
+    cloud: Annotated[Platform | None, option("--cloud -c", "The cloud: gke, eks, or local for only the lab.")] = None,
     name: Annotated[str | None, option("--name", "The project's name. Default: the folder's name.")] = None,
     owner: Annotated[str | None, option("--owner", "The owner of every resource, as a label or tag.")] = None,
     team: Annotated[list[str] | None, option("--team -t", "A team that shares the GPUs. Repeatable.")] = None,
@@ -37,25 +37,25 @@ def init(
     prod_account: Annotated[
         str | None, option("--prod-account", "The same for production. Default on EKS: the development account.")
     ] = None,
-    region: Annotated[str | None, option("--region", "Default: us-central1, us-east-1.")] = None,
+    region: Annotated[str | None, option("--region", "The region. Default: us-central1 on GKE, us-east-1 on EKS.")] = None,
     zone: Annotated[
         list[str] | None, option("--zone", "A zone of the region. Repeatable. Default: up to three that offer the machine.")
     ] = None,
     machine: Annotated[str | None, option("--machine -m", "The machine type of the GPU pools. Default: one with a single L4.")] = None,
     dev_gpus: Annotated[
-        int | None, option("--dev-gpus", "The most GPUs in development. Default: 4, or those of one node if it has more.")
+        int | None, option("--dev-gpus", "The most GPUs in development. Default: 4, or the GPUs of one node if that is more.")
     ] = None,
     prod_gpus: Annotated[
-        int | None, option("--prod-gpus", "The most Spot GPUs in production. Default: 16, or those of two nodes if they have more.")
+        int | None, option("--prod-gpus", "The most Spot GPUs in production. Default: 16, or the GPUs of two nodes if that is more.")
     ] = None,
     cidr: Annotated[
         list[str] | None,
         option(
-            "--cidr", "Addresses that may also reach the API server of development on EKS. Repeatable. Default: none, so it is private."
+            "--cidr", "A network that may also reach the API server of development on EKS. Repeatable. Default: none, so it is private."
         ),
     ] = None,
     ci: Annotated[
-        Literal["github", "gitlab"], option("--ci", "Where changes are reviewed: a GitHub workflow or a GitLab pipeline.")
+        Literal["github", "gitlab"], option("--ci", "Host of the reviews: github gets a workflow, gitlab a pipeline.")
     ] = "github",
     yes: Annotated[bool, option("--yes -y", "Ask nothing; use the defaults.")] = False,
 ) -> None:
@@ -65,12 +65,12 @@ def init(
     before they are written, and can be previewed offline at once.
     """
     place = from_the_root(folder)
-    refuse_what_is_there(place, usual_files(ci))
+    refuse_existing_files(place, usual_files(ci))
     ask = Questions(asks=sys.stdin.isatty() and not yes)
     chosen = Platform(ask.answer("--cloud", "Which cloud (gke, eks, local)", cloud, _checked_cloud))
     values = (account, prod_account, region, zone, machine, dev_gpus, prod_gpus, cidr)
-    options = zip((*parts.OF_THE_CLOUDS, *parts.OF_EKS), values, strict=True)
-    parts.refuse_options_of_others(chosen, [option for option, value in options if value is not None])
+    options = zip((*parts.CLOUD_OPTIONS, *parts.EKS_OPTIONS), values, strict=True)
+    parts.refuse_inapplicable_options(chosen, [option for option, value in options if value is not None])
     called = ask.answer("--name", "Name of the project", name, parts.checked_name, _default_name(place))
     responsible = ask.answer("--owner", "Owner (a team's name)", owner, parts.checked_owner)
     teams = parts.checked_teams(
@@ -143,7 +143,7 @@ class Questions:
             return check(given)
         if not self.asks:
             if default is None:
-                raise bad_usage(f"{option} is not given, and this run asks no questions.", f"give {option} ({question}).")
+                raise bad_usage(f"{option} is required, as this run asks no questions.", f"add {option} ({question}).")
             return check(default)
         while True:
             answer: str = typer.prompt(question, default=default)
@@ -159,7 +159,7 @@ class Questions:
             try:
                 gpus = int(answer)
             except ValueError:
-                raise wrong(option, answer, "is not a number", "a whole number of GPUs") from None
+                raise wrong(option, answer, "is not a number", f"set {option} to a whole number of GPUs") from None
             return str(checked_gpus(option, gpus, per_node))
 
         return int(self.answer(option, question, None if given is None else str(given), checked, str(default - default % per_node)))
@@ -167,14 +167,14 @@ class Questions:
 
 def _checked_cloud(answer: str) -> str:
     if answer not in {each.value for each in Platform}:
-        raise wrong("--cloud", answer, "is not a cloud", "gke, eks or local")
+        raise wrong("--cloud", answer, "is not a cloud", "set --cloud to gke, eks or local")
     return answer
 
 
 def _show(folder: Path, place: Path, answers: Answers, written: Written, warnings: tuple[str, ...]) -> None:
     out.print(f"{len(written.made)} files are in {place}:", ", ".join(written.made), markup=False)
     for each in written.kept:
-        out.print(f"{each} was there and is as it was.", markup=False)
+        out.print(f"{each} existed before and is unchanged.", markup=False)
     for each in warnings:
         out.print(f"warning: {each}", markup=False)
     first = "local" if answers.cloud is Platform.LOCAL else "dev"

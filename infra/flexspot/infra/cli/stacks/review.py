@@ -24,7 +24,7 @@ from flexspot.infra.cli.console import Table, as_json, change, err, folded, lite
 from flexspot.infra.cli.money.cost import changes, how_counted, of_known, price_sources, three
 from flexspot.infra.cli.stacks.deploying import ready_engine
 from flexspot.infra.project import FILE, project_here
-from flexspot.infra.review.resource_changes import Becomes, ProviderAnswer, ResourceChange
+from flexspot.infra.review.resource_changes import ProviderAnswer, ResourceChange, ResourceOperation
 from flexspot.infra.review.revisions import affected, repository_of, stack_file_of
 from flexspot.infra.review.stack_review import cost_of_untouched, stack_preview, stack_review
 from flexspot.policies.lint.formats import SARIF_SCHEMA
@@ -152,7 +152,7 @@ def left_out(cost: PlanCost) -> list[tuple[str, str]]:
     return [*unknown, *((each, "passed over") for each in cost.notes)]
 
 
-_OPERATIONS = (Becomes.CREATED, Becomes.CHANGED, Becomes.REPLACED, Becomes.DELETED)
+_OPERATIONS = (ResourceOperation.CREATED, ResourceOperation.CHANGED, ResourceOperation.REPLACED, ResourceOperation.DELETED)
 
 
 def why(each: ResourceChange) -> str:
@@ -412,9 +412,9 @@ def review(
     files = _stack_files(repository, project, base_commit, head_commit)
     for name in stacks or ():
         if name not in files:
-            raise bad_usage(f"there is no stack {name} on either side.", f"{nearest(name, files)}.")
+            raise bad_usage(f"--stack: neither revision has a stack {name}.", f"name another stack; {nearest(name, files)}.")
     asked = sorted(set(stacks)) if stacks else affected(changed, files)
-    err.print(f"{_counted(len(changed), 'changed file')}; {len(asked)} of {len(files)} stacks may be another: {', '.join(asked) or 'none'}")
+    err.print(f"{_counted(len(changed), 'changed file')}; {len(asked)} of {len(files)} stacks may change: {', '.join(asked) or 'none'}")
     with tempfile.TemporaryDirectory(prefix="flexspot-review-") as made:
         previews = _previews(repository, project, {base_commit: "base", head_commit: "head"}, asked, Path(made)) if asked else {}
         sides = [(each, previews[each, base_commit], previews[each, head_commit]) for each in asked]

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from flexspot.capacity.catalog.account_needs import ProjectNeed
-    from flexspot.capacity.plan.billed import MadeByItself
+    from flexspot.capacity.plan.billed import AutoProvisionedNodes
     from flexspot.capacity.plan.model import Plan
     from flexspot.capacity.plan.needs import HostNeeds, QuotaNeed, ServiceNeed
 
@@ -50,7 +50,7 @@ def check(stack: Stack, form: AsFormat = "text") -> None:
     out.print(f"stack {stack} can work: at most {ceilings}; {len(plan.warnings)} warning(s).")
 
 
-def _made_by_itself(made: MadeByItself) -> str:
+def _made_by_itself(made: AutoProvisionedNodes) -> str:
     """Return a sentence about nodes that GKE may create without a pool of the stack, at on-demand prices."""
     room = f"nodes with {made.max_vcpu:,} vCPU and {made.max_memory_gib:,} GiB in all"
     if not made.gpus:
@@ -66,14 +66,14 @@ def needs(stack: Stack, form: AsFormat = "text") -> None:
     """Show what a cloud account must allow before a stack's nodes can start: the quotas that its ceilings use.
 
     Also lists what the deploying user or role needs: on AWS, services with full access; on Google Cloud, roles in the project, and the APIs
-    that must be enabled. No cloud is asked. A new account has few GPUs or none, on Spot neither. Clouds take days to grant some requests.
+    that must be enabled. No cloud is asked. A new account has few GPUs or none, also on Spot. Clouds take days to grant some requests.
     """
     found = planned(stack)
     if isinstance(found.settings, GkeSettings):
         _project_needs(stack, found.plan, found.settings, form)
         return
     if not isinstance(found.settings, EksSettings):
-        raise bad_usage(f"stack {stack} is in no cloud.", "name a stack with cloud: gke or eks.")
+        raise bad_usage(f"stack {stack} is not in a cloud.", "name a stack with cloud: gke or eks.")
     listed, services = quota_needs(found.plan, found.settings), deployer_services(found.settings)
     if form == "json":
         quotas = [_need_data(each) | {"uses": [asdict(use) for use in each.uses]} for each in listed]

@@ -72,8 +72,8 @@ def refresh_images(
     aws = AwsImages(region)
     found, neuron = aws.releases(asked), aws.neuron(asked)
     if not any(found.values()):
-        problem = f"AWS lists no image for Kubernetes {', '.join(asked)} in {region}."
-        raise ExplainedError(problem, "check --kubernetes; what the file had is as it was.")
+        problem = f"--kubernetes: AWS lists no image for {', '.join(asked)} in {region}."
+        raise ExplainedError(problem, "check --kubernetes. The file was not changed.")
     today = datetime.now(UTC).date()
     name = f"aws-ssm-{today.isoformat()}"
     citation = (
@@ -96,7 +96,7 @@ def refresh_images(
     )
     _show_releases(after, asked)
     if dry_run:
-        out.print(f"{escape(str(path))} is as it was.")
+        out.print(f"{escape(str(path))} is unchanged.")
         return
     write_whole(path, as_yaml(after))
     out.print(f"{escape(str(path))} has {len(after.al2023)} releases of AL2023 and {len(after.bottlerocket)} of Bottlerocket.")
@@ -120,10 +120,10 @@ def eks_stacks(names: list[str] | None) -> dict[str, EksSettings]:
         elif names:
             raise bad_usage(
                 f"stack {name} is not on EKS.",
-                "name a stack with cloud: eks; on GKE images and add-ons come with `cluster.release_channel`.",
+                "name a stack with cloud: eks; on GKE, `cluster.release_channel` determines images and add-ons.",
             )
     if not found:
-        raise bad_usage("there is no stack on EKS.", f"create one in {project.shown(project.stacks)} first.")
+        raise bad_usage("the project has no stack on EKS.", f"create one in {project.shown(project.stacks)} first.")
     return found
 
 
@@ -202,7 +202,7 @@ class AwsImages:
 
     @staticmethod
     def _refused(error: Exception) -> ExplainedError:
-        return refused("AWS", "images", error, "log in as for the aws command; ssm:GetParametersByPath is needed.")
+        return refused("AWS", "images", error, "log in as for the aws command, with the permission ssm:GetParametersByPath.")
 
 
 def _show_releases(file: ImageFile, versions: list[str]) -> None:
@@ -227,17 +227,17 @@ def list_versions(stack: Stack) -> None:
 def upgrade(
     stack: Stack,
     to: Annotated[str, option("--to", "The next Kubernetes version, such as 1.36.")],
-    ami: Annotated[str | None, option("--ami", "The node image to go with it, such as al2023@v20260903. Default: the stack's own.")] = None,
+    ami: Annotated[str | None, option("--ami", "The node image for it, such as al2023@v20260903. Default: the stack's own.")] = None,
 ) -> None:
     """Show what another Kubernetes version would change in a stack, and what would break (exit code 1). Changes nothing."""
     settings, images = _of(stack)
     if settings.cluster.existing is not None:
-        raise ExplainedError(f"stack {stack} is on an existing cluster, which is not upgraded here.", "upgrade it where it is created.")
+        raise ExplainedError(f"stack {stack} uses an existing cluster, which Flexspot does not upgrade.", "upgrade it where it is created.")
     # EKS upgrades a control plane by one minor version at a time, and never downgrades it.
     now, (major, minor) = settings.cluster.version, version_order(settings.cluster.version)
     if to != f"{major}.{minor + 1}":
-        remedy = f"use --to {major}.{minor + 1}; each further version is an `up` of its own."
-        raise bad_usage(f"EKS upgrades {now} only to {major}.{minor + 1}, not to {to}.", remedy)
+        remedy = f"use --to {major}.{minor + 1}; each further version needs a separate `up`."
+        raise bad_usage(f"--to: EKS upgrades {now} only to {major}.{minor + 1}, not to {to}.", remedy)
     cluster = settings.cluster.model_copy(update={"version": to} | ({"ami": ami} if ami else {}))
     raised = settings.model_copy(update={"cluster": cluster})
     before, after = version_plan(settings, images), version_plan(raised, images)
@@ -249,7 +249,7 @@ def upgrade(
         for problem in error.problems:
             out.print(f"[red]refused[/] {escape(str(problem))}")
         raise typer.Exit(ExitCode.UNMET) from error
-    out.print(f"stack {stack} can be raised to {to}: docs/guides/eks.md says in which steps.")
+    out.print(f"stack {stack} can be upgraded to {to}; docs/guides/eks.md has the steps.")
 
 
 def _parts(plan: VersionPlan, settings: EksSettings) -> dict[str, str]:

@@ -157,7 +157,7 @@ def answered(kind: str, before: dict[str, Any], after: dict[str, Any]) -> list[D
     if kind == KUBERNETES_PROVIDER:
         return _of_kubernetes_provider(before, after)
     if kind == AWS_PROVIDER:
-        # Another region replaces every resource (`region` in provider_rules/aws.json).
+        # Another region replaces every resource (`region` in cloud_rules/aws.json).
         return differences(before, after, [("region",)])
     if kind == RELEASE:
         return differences(before, after, _RELEASE_REPLACES)
