@@ -39,7 +39,7 @@ def system_pool(**changes: Any) -> dict[str, Any]:
         ({"groups_domain": "ml@acme.com"}, "groups_domain (is 'ml@acme.com'): does not have the required form"),
         ({"access": "public_cidrs", "cidrs": ["office"]}, "cidrs.0 (is 'office'): is not an IPv4 range"),
         ({"cidrs": ["203.0.113.0/24"]}, "access: public_cidrs needs cidrs, and no other access takes them"),
-        ({"runner_cidrs": ["0.0.0.0/1"]}, "has a range wider than /8, a good part of the internet"),
+        ({"runner_cidrs": ["0.0.0.0/1"]}, "has a range wider than /8, a large part of the internet"),
         ({"runner_cidrs": ["runner"]}, "runner_cidrs.0 (is 'runner'): is not an IPv4 range"),
         (
             {"access": "dns_iam", "runner_cidrs": ["10.8.0.0/16"]},
