@@ -31,7 +31,7 @@ TWO = {
         ({"zones": ["us-east-1a", "us-east-1b", "us-west-2a"]}, "'us-west-2a']): must list two to six zones of us-east-1"),
         ({"vpc_cidr": "10.0.0.1/16"}, "vpc_cidr (is '10.0.0.1/16'): is not an IPv4 range: that address is inside 10.0.0.0/16"),
         ({"vpc_cidr": "10.0.0.0/15"}, "vpc_cidr 10.0.0.0/15 must be between /16 and /28"),
-        ({**TWO, "private_cidrs": ["10.0.0.0/18", "10.0.64.0/29"]}, "private_cidrs 10.0.64.0/29 is not between"),
+        ({**TWO, "private_cidrs": ["10.0.0.0/18", "10.0.64.0/29"]}, "private_cidrs 10.0.64.0/29 must be between /16 and /28"),
         ({**TWO, "control_plane_zones": ["us-east-1a"]}, "control_plane_zones (is ['us-east-1a'])"),
         ({**TWO, "control_plane_cidrs": ["10.0.240.0/28"]}, "control_plane_cidrs (is ['10.0.240.0/28']): must list 2 ranges"),
         ({**TWO, "control_plane_cidrs": ["10.0.240.0/28", "10.0.240.0/28"]}, "control_plane_cidrs (is 10.0.240.0/28): overlaps with"),

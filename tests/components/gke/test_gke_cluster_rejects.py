@@ -32,7 +32,7 @@ def system_pool(**changes: Any) -> dict[str, Any]:
         ({"mode": "serverless"}, "mode (is 'serverless'): is not one of the allowed values; allowed: standard, autopilot"),
         ({"access": "public"}, "access (is 'public'): is not one of the allowed values; "),
         ({"release_channel": "REGULAR"}, "release_channel (is 'REGULAR'): is not one of the allowed values; "),
-        ({"control_plane_cidr": "172.16.0.0/24"}, "control_plane_cidr (is '172.16.0.0/24'): is not a /28; GKE takes no other"),
+        ({"control_plane_cidr": "172.16.0.0/24"}, "control_plane_cidr (is '172.16.0.0/24'): must be a /28; GKE accepts no other"),
         ({"control_plane_cidr": "everywhere"}, "control_plane_cidr (is 'everywhere'): is not an IPv4 range"),
         ({"access": "public_cidrs"}, "access: public_cidrs needs cidrs, and no other access takes them"),
         ({"access": "public_cidrs", "cidrs": ["0.0.0.0/0"]}, "cidrs has a range wider than /8"),
