@@ -211,7 +211,7 @@ def test_nothing_is_asked_for_a_folder_that_has_a_project(there: str, tmp_path: 
 def test_warnings_of_the_new_stacks_are_printed(tmp_path: Path) -> None:
     output = init(tmp_path, *GKE, machine="g4-standard-48", zone="us-central1-b")
 
-    assert "warning: stack dev: region-not-known: pools.0.machine: where g4-standard-48 is offered is not known" in output
+    assert "warning: stack dev: region-not-known: pools.0.machine: the catalog does not know where g4-standard-48 is offered" in output
     assert "warning: stack prod: region-not-known" in output
 
 

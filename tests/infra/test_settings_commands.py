@@ -162,7 +162,7 @@ def test_own_prices_take_precedence_and_are_named(checkout: OwnCheckout) -> None
 @pytest.mark.parametrize(
     "content,problem",
     [
-        (None, "prices_file (is 'mine.yaml'): is not there; a path from the stack file's own folder"),
+        (None, "prices_file (is 'mine.yaml'): does not exist; write the path relative to the stack file's folder"),
         ("cloud: gcp\nsources: {}\nprices: []\n", "mine.yaml has prices of gcp, but those of aws are needed"),
         (PRICES.replace("spot", "spott"), "prices.0.capacity_type"),
     ],

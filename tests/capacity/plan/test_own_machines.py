@@ -261,7 +261,7 @@ def test_a_gke_description_that_contradicts_the_catalog_is_refused_field_by_fiel
 
     assert warning.rule == "machine-in-catalog"
     assert set(refused) == {f"machines.0.{field}" for field in ("vcpu", "boot_disk", "flex_start", "bundled_local_ssd_disks")}
-    assert all("as Compute Engine describes it" in each for each in refused.values())
+    assert all("to the value of Compute Engine" in each for each in refused.values())
 
 
 def test_zones_of_a_description_are_in_the_region_and_restrict_nodes() -> None:

@@ -100,7 +100,7 @@ class Kubelet(DescribedRecord):
             raise ValueError("eviction_soft and eviction_soft_grace_period name different signals; set both for each signal")
         high, low = self.image_gc_high_threshold_percent, self.image_gc_low_threshold_percent
         if high is not None and low is not None and high <= low:
-            raise ValueError("image_gc_high_threshold_percent is not above image_gc_low_threshold_percent")
+            raise ValueError("image_gc_high_threshold_percent must be above image_gc_low_threshold_percent")
         return self
 
 

@@ -61,10 +61,10 @@ def refusals(pool: AskedPool, max_nodes: int) -> Iterator[SettingsProblem]:
 def _local_disks(pool: AskedPool) -> Iterator[SettingsProblem]:
     disks, most, taken = pool.options.local_ssd_disks, pool.machine.max_local_ssd_disks, pool.machine.local_ssd_disks
     if disks > most:
-        why = f"{pool.machine.name} takes 0 to {most} disks in addition to its own"
+        why = f"{pool.machine.name} accepts 0 to {most} disks in addition to its own"
         yield SettingsProblem("local_ssd_disks", str(disks), why, "use fewer, or a machine with more", "too-many-local-disks")
     elif disks and taken and disks not in taken:
-        why = f"Compute Engine makes no {pool.machine.name} with this number"
+        why = f"Compute Engine offers no {pool.machine.name} with this number"
         yield SettingsProblem("local_ssd_disks", str(disks), why, f"allowed: {', '.join(map(str, (0, *taken)))}", "number-of-local-disks")
 
 
@@ -74,20 +74,20 @@ def _run_time(pool: AskedPool) -> Iterator[SettingsProblem]:
         return
     facts = facts_of("gke")[pool.capacity_type]
     if pool.capacity_type is CapacityType.QUEUED:
-        remedy = f"leave it out; each request sets {facts.run_time_set_by}, for which a class has run_limit_hours"
-        yield SettingsProblem(option, str(run), "a queued pool does not support it", remedy, "run-time-on-queued-pool")
+        remedy = f"leave it out: each request sets {facts.run_time_set_by} from run_limit_hours of its class"
+        yield SettingsProblem(option, str(run), "is not supported for queued pools", remedy, "run-time-on-queued-pool")
     elif pool.capacity_type is not CapacityType.FLEX_START:
-        why = f"it is only for flex-start; this pool is {pool.capacity_type}"
+        why = f"is only for flex-start, and this pool is {pool.capacity_type}"
         yield SettingsProblem(option, str(run), why, "leave it out", "run-time-without-flex-start")
     elif not (facts.min_run_seconds or 0) <= run <= (facts.max_run_seconds or 0):
-        why = f"flex-start takes 10 minutes ({facts.min_run_seconds} s) to 7 days ({facts.max_run_seconds} s)"
+        why = f"must be 10 minutes ({facts.min_run_seconds} s) to 7 days ({facts.max_run_seconds} s) for flex-start"
         yield SettingsProblem(option, str(run), why, "use a value in this range, and checkpoints for longer work", "run-time-too-long")
 
 
 def _shutdown_grace(pool: AskedPool) -> Iterator[SettingsProblem]:
     grace = pool.options.shutdown_grace_seconds
     if grace is not None and pool.capacity_type is not CapacityType.SPOT:
-        why = f"it is only for spot; this pool is {pool.capacity_type}"
+        why = f"is only for spot, and this pool is {pool.capacity_type}"
         yield SettingsProblem("shutdown_grace_seconds", str(grace), why, "leave it out", "shutdown-grace-without-spot")
 
 
@@ -95,15 +95,15 @@ def _dws(pool: AskedPool) -> Iterator[SettingsProblem]:
     if pool.capacity_type not in _DWS:
         return
     if pool.min_nodes:
-        why = f"it is 0 for {pool.capacity_type}, whose nodes start on request"
+        why = f"must be 0 for {pool.capacity_type}, whose nodes start on request"
         yield SettingsProblem("min_nodes", str(pool.min_nodes), why, "leave it out", "dws-pool-with-floor")
     for option, value, given in (("surge", "given", pool.options.surge is not None), ("hold_upgrades", "true", pool.options.hold_upgrades)):
         if given:
-            why = f"{pool.capacity_type} nodes are not upgraded: they stay as they are until their end"
+            why = f"{pool.capacity_type} nodes are not upgraded: they stay the same until they end"
             yield SettingsProblem(option, value, why, "leave it out", "upgrades-of-dws-pool")
     if not pool.machine.flex_start:
         given = sorted(each.name for each in machines_of(Vendor.GCP).values() if each.flex_start and each.gpu)
-        why = f"DWS does not offer it, as {pool.capacity_type} needs"
+        why = f"is not offered by DWS, which {pool.capacity_type} needs"
         yield SettingsProblem("machine", pool.machine.name, why, nearest(pool.machine.name, given), "machine-not-in-dws")
 
 
@@ -113,7 +113,7 @@ def _on_demand(pool: AskedPool) -> Iterator[SettingsProblem]:
         others = [
             each.name for each in machines_of(Vendor.GCP).values() if each.on_demand and each.gpu and each.gpu.name == machine.gpu.name
         ]
-        why, kinds = "Google does not sell it on demand", "spot or flex-start" if machine.flex_start else "spot"
+        why, kinds = "is not sold on demand by Google", "spot or flex-start" if machine.flex_start else "spot"
         remedy = f"make the pool {kinds}, or use a machine that is sold on demand: {', '.join(others) or 'none has its GPU'}"
         yield SettingsProblem("machine", machine.name, why, remedy, "machine-not-on-demand")
 
@@ -122,14 +122,14 @@ def _compact_placement(pool: AskedPool) -> Iterator[SettingsProblem]:
     if not pool.options.compact_placement:
         return
     if pool.capacity_type is CapacityType.QUEUED:
-        why, remedy = "a queued pool does not support it", "leave it out: DWS places the nodes of a request itself"
+        why, remedy = "is not supported for queued pools", "leave it out: DWS places the nodes of a request itself"
     elif pool.capacity_type is CapacityType.FLEX_START and not pool.machine.name.startswith(_COMPACT_WITH_FLEX_START):
-        why, remedy = f"with flex-start only a3-ultragpu and a4 support it, not {pool.machine.name}", "leave it out"
+        why, remedy = f"is supported with flex-start only on a3-ultragpu and a4, not on {pool.machine.name}", "leave it out"
     elif not pool.machine.compact_placement:
-        why, remedy = f"{pool.machine.name} cannot be placed compactly", "leave it out"
+        why, remedy = f"is not supported on {pool.machine.name}", "leave it out"
     elif pool.zones != 1:
         # GoogleCloudPlatform/cluster-toolkit, modules/compute/gke-node-pool/main.tf (read 2026-11-26): a single zone.
-        why = f"GKE places the nodes of a pool in one zone close together; this one is in {pool.zones}"
+        why = f"is only possible for a pool in one zone, and this pool is in {pool.zones}"
         yield SettingsProblem("compact_placement", "true", why, "set the pool's zones to one", "compact-over-zones")
         return
     else:
@@ -140,7 +140,7 @@ def _compact_placement(pool: AskedPool) -> Iterator[SettingsProblem]:
 def _reservation(pool: AskedPool) -> Iterator[SettingsProblem]:
     reservation = pool.options.reservation
     if pool.capacity_type is not CapacityType.RESERVED and reservation is not None:
-        why = f"it is only for reserved; this pool is {pool.capacity_type}"
+        why = f"is only for reserved pools, and this pool is {pool.capacity_type}"
         yield SettingsProblem("reservation", reservation.use, why, "leave it out, or make the pool reserved", "reservation-not-used")
     elif pool.capacity_type is CapacityType.RESERVED and reservation is None:
         remedy = "add {use: specific, name: NAME}, or {use: any}"
@@ -188,7 +188,7 @@ def _tpu_refusals(pool: AskedPool, max_nodes: int) -> Iterator[SettingsProblem]:
     gpu, topology = pool.machine.gpu, pool.options.tpu_topology
     if gpu is None or gpu.accelerator is not TPU:
         if topology is not None:
-            why = f"it is for TPU chips, and {pool.machine.name} has none"
+            why = f"is only for TPU chips, and {pool.machine.name} has none"
             yield SettingsProblem("tpu_topology", repr(topology), why, "leave it out", "topology-without-tpus")
         return
     yield from _options_of_gpus(pool)
@@ -206,7 +206,7 @@ def _options_of_gpus(pool: AskedPool) -> Iterator[SettingsProblem]:
     }
     for option, value in of_gpus.items():
         if value is not None:
-            why = f"it is only for NVIDIA GPUs, and {pool.machine.name} has TPU chips"
+            why = f"is only for NVIDIA GPUs, and {pool.machine.name} has TPU chips"
             yield SettingsProblem(option, repr(value), why, "leave it out", "gpu-option-of-tpus")
 
 
@@ -218,16 +218,16 @@ def _capacity(pool: AskedPool) -> Iterator[SettingsProblem]:
     if reservation is not None and reservation.use is ReservationUse.ANY:
         # GoogleCloudPlatform/accelerated-platforms, ComputeClasses of TPUs: "TPU currently only supports Specific affinity" (2026-11-26).
         why = "GKE uses a TPU reservation only by its name"
-        yield SettingsProblem("reservation.use", "any", why, "write use: specific, and the name", "tpu-reservation-without-name")
+        yield SettingsProblem("reservation.use", "any", why, "set use: specific and the name", "tpu-reservation-without-name")
 
 
 def _slice(pool: AskedPool, topology: str, max_nodes: int) -> Iterator[SettingsProblem]:
     machine, option = pool.machine, "tpu_topology"
     if topology == machine.tpu_topology:
-        why = f"it is the topology of a single {machine.name}, and GKE refuses it for such a pool"
+        why = f"is the topology of a single {machine.name}, for which GKE accepts no topology"
         yield SettingsProblem(option, repr(topology), why, "leave it out", "topology-of-one-host")
     elif machine.one_host:
-        why = f"a {machine.name} is never a part of a larger slice"
+        why = f"a {machine.name} cannot be part of a larger slice"
         remedy = "leave it out, or use the machine of its family with four chips"
         yield SettingsProblem(option, repr(topology), why, remedy, "topology-of-one-host")
     elif not is_slice_of(machine, topology):
@@ -241,12 +241,12 @@ def _slice(pool: AskedPool, topology: str, max_nodes: int) -> Iterator[SettingsP
 def _whole(pool: AskedPool, topology: str, max_nodes: int, hosts: int) -> Iterator[SettingsProblem]:
     of_it = f"a slice of {topology} is {hosts} {pool.machine.name}, which GKE creates and removes together"
     if max_nodes != hosts:
-        remedy = f"write max_nodes: {hosts}; use another pool for another slice"
+        remedy = f"set max_nodes: {hosts}, and use another pool for another slice"
         yield SettingsProblem("max_nodes", str(max_nodes), of_it, remedy, "slice-not-whole")
     if pool.min_nodes not in {0, hosts}:
         yield SettingsProblem("min_nodes", str(pool.min_nodes), of_it, f"allowed: 0 or {hosts}", "slice-not-whole")
     if pool.zones != 1:
-        why = f"the nodes of a slice are in one zone; this pool is in {pool.zones}"
+        why = f"the nodes of a slice must be in one zone, but this pool is in {pool.zones}"
         yield SettingsProblem("zones", str(pool.zones), why, "set the pool's zones to one", "slice-over-zones")
     if pool.options.surge is not None:
         yield SettingsProblem("surge", "given", of_it, "leave it out", "surge-of-a-slice")

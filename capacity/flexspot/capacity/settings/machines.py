@@ -155,7 +155,7 @@ class DescribedEc2Machine(DescribedMachine):
     @model_validator(mode="after")
     def _first_card_needs_interfaces(self) -> Self:
         if self.efa_first_card and not self.efa_interfaces:
-            raise ValueError("has efa_first_card without efa_interfaces; give both, or leave both out")
+            raise ValueError("has efa_first_card without efa_interfaces; set both, or leave both out")
         return self
 
     def machine(self, region: str) -> Machine:

@@ -106,10 +106,10 @@ class Maintenance(DescribedRecord):
     @model_validator(mode="after")
     def _window_is_long_enough(self) -> Self:
         if len(set(self.days)) < len(self.days):
-            raise ValueError("days names a day twice; name it once")
+            raise ValueError("days lists a day twice; list it once")
         names = [each.name for each in self.exclusions]
         if len(set(names)) < len(names):
-            raise ValueError("two exclusions have the same name; give each its own")
+            raise ValueError("two exclusions have the same name; give each a unique name")
         # Each day of the week occurs at least four times in any 32 days.
         if self.days and (open_hours := 4 * len(self.days) * self.hours) < HOURS_IN_32_DAYS:
             least = -(-HOURS_IN_32_DAYS // (4 * len(self.days)))

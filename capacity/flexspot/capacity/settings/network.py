@@ -54,7 +54,7 @@ CONTROL_PLANE_PREFIX = 28
 
 def _control_plane_size(written: str) -> str:
     if IPv4Network(written).prefixlen != CONTROL_PLANE_PREFIX:
-        raise ValueError(f"is not a /{CONTROL_PLANE_PREFIX}; GKE takes no other size of a control plane's range")
+        raise ValueError(f"must be a /{CONTROL_PLANE_PREFIX}; GKE accepts no other size for a control plane's range")
     return written
 
 
@@ -68,7 +68,7 @@ _SIXTEEN = 4
 
 def _gpudirect_size(written: str) -> str:
     if IPv4Network(written).prefixlen not in GPUDIRECT_PREFIXES:
-        raise ValueError(f"is not /{GPUDIRECT_PREFIXES[0]} to /{GPUDIRECT_PREFIXES[-1]}; each further network gets a sixteenth of it")
+        raise ValueError(f"must be /{GPUDIRECT_PREFIXES[0]} to /{GPUDIRECT_PREFIXES[-1]}; each additional network gets a sixteenth of it")
     return written
 
 
@@ -96,7 +96,7 @@ def fits_eks_services(written: str) -> bool:
 
 def _eks_services_range(written: str) -> str:
     if not fits_eks_services(written):
-        raise ValueError(f"is not a range that EKS takes for Services; allowed is {EKS_SERVICES}")
+        raise ValueError(f"is not a range that EKS accepts for Services; allowed: {EKS_SERVICES}")
     return written
 
 
@@ -106,7 +106,7 @@ EksServicesRange = Annotated[Range, AfterValidator(_eks_services_range)]
 
 def _not_too_wide(ranges: tuple[str, ...]) -> tuple[str, ...]:
     if too_wide(ranges):
-        raise ValueError(f"has a range wider than /{WIDEST}, a good part of the internet; name the ranges of your runners")
+        raise ValueError(f"has a range wider than /{WIDEST}, a large part of the internet; name the ranges of your runners")
     return ranges
 
 
@@ -145,10 +145,10 @@ class ControlPlane(DescribedRecord):
     def _ranges_belong_to_public_access(self) -> Self:
         if (self.access is Access.PUBLIC_CIDRS) != bool(self.cidrs):
             raise ValueError(
-                "access: public_cidrs needs cidrs, and no other access takes them; name ranges of your own network, or leave cidrs out"
+                "access: public_cidrs needs cidrs, and no other access accepts them; name ranges of your own network, or leave cidrs out"
             )
         if too_wide(self.cidrs):
-            raise ValueError(f"cidrs has a range wider than /{WIDEST}, a good part of the internet; name the ranges of your own network")
+            raise ValueError(f"cidrs has a range wider than /{WIDEST}, a large part of the internet; name the ranges of your own network")
         return self
 
 
@@ -193,7 +193,7 @@ class GkeNetworkSettings(DescribedRecord):
     @model_validator(mode="after")
     def _existing_parts_are_complete(self) -> Self:
         if (self.existing_network is None) != (self.existing_subnetwork is None):
-            raise ValueError("existing_network and existing_subnetwork go together")
+            raise ValueError("existing_network and existing_subnetwork need each other; set both, or leave both out")
         return self
 
 
@@ -275,11 +275,11 @@ class EksNetworkSettings(DescribedRecord):
     @model_validator(mode="after")
     def _existing_parts_are_complete(self) -> Self:
         if (self.existing_vpc is None) != (not self.existing_private_subnets):
-            raise ValueError("existing_vpc and existing_private_subnets go together")
+            raise ValueError("existing_vpc and existing_private_subnets need each other; set both, or leave both out")
         if self.existing_control_plane_subnets and self.existing_vpc is None:
             raise ValueError("existing_control_plane_subnets needs existing_vpc; set it, or leave both out")
         if len(self.existing_control_plane_subnets) == 1:
-            raise ValueError("existing_control_plane_subnets is one subnet; EKS needs two, in two zones")
+            raise ValueError("existing_control_plane_subnets has one subnet, but EKS needs two; name two in different zones")
         return self
 
     @model_validator(mode="after")
@@ -288,7 +288,7 @@ class EksNetworkSettings(DescribedRecord):
             written: str | tuple[str, ...] = getattr(self, name)
             for each in (written,) if isinstance(written, str) else written:
                 if not AWS_WIDEST <= IPv4Network(each).prefixlen <= AWS_NARROWEST:
-                    raise ValueError(f"{name} {each} is not between /{AWS_WIDEST} and /{AWS_NARROWEST}, which is what AWS takes")
+                    raise ValueError(f"{name} {each} must be between /{AWS_WIDEST} and /{AWS_NARROWEST}, the sizes that AWS accepts")
         return self
 
 

@@ -85,7 +85,7 @@ class PoolSettings(DescribedRecord):
     @model_validator(mode="after")
     def _has_a_ceiling(self) -> Self:
         if self.max_nodes is None and self.max_gpus is None:
-            raise ValueError("has no ceiling; give max_nodes or max_gpus")
+            raise ValueError("has no ceiling; set max_nodes or max_gpus")
         return self
 
 
@@ -129,11 +129,11 @@ class GkeReservation(DescribedRecord):
     @model_validator(mode="after")
     def _name_fits_the_use(self) -> Self:
         if (self.use is ReservationUse.SPECIFIC) != (self.name is not None):
-            raise ValueError("use: specific needs a name, and use: any takes none")
+            raise ValueError("use: specific needs a name, and use: any accepts none")
         if self.block is not None and self.name is None:
-            raise ValueError("use: any takes no block; name the reservation, whose blocks `gcloud compute reservations blocks list` shows")
+            raise ValueError("use: any accepts no block; name the reservation whose blocks `gcloud compute reservations blocks list` shows")
         if self.sub_block is not None and self.block is None:
-            raise ValueError("sub_block needs the block that it is in; name that too")
+            raise ValueError("sub_block needs block; name the block that contains it")
         return self
 
 
@@ -183,7 +183,7 @@ class GkeSurge(DescribedRecord):
     @model_validator(mode="after")
     def _upgrades_one_to_twenty_nodes(self) -> Self:
         if not 1 <= self.max_surge + self.max_unavailable <= UPGRADED_AT_ONCE:
-            raise ValueError(f"max_surge and max_unavailable are {self.max_surge + self.max_unavailable} nodes; GKE takes 1 to 20 together")
+            raise ValueError(f"max_surge and max_unavailable are {self.max_surge + self.max_unavailable} nodes; GKE allows 1 to 20 in all")
         return self
 
 
@@ -293,7 +293,7 @@ class EksReservation(DescribedRecord):
     @model_validator(mode="after")
     def _either_ids_or_tags(self) -> Self:
         if bool(self.ids) == bool(self.tags):
-            raise ValueError("give ids or tags, one of them")
+            raise ValueError("must have exactly one of ids and tags; set one of them")
         if self.owner is not None and self.ids:
             raise ValueError("owner cannot be combined with ids, each of which identifies its account; leave it out")
         return self
@@ -312,7 +312,7 @@ class QuietHoursSettings(DescribedRecord):
     @classmethod
     def _karpenter_can_parse_it(cls, schedule: str) -> str:
         if problem := cron_problem(schedule):
-            raise ValueError(f"{problem}, as Karpenter reads cron")
+            raise ValueError(f"{problem} (as Karpenter reads cron)")
         return schedule
 
 

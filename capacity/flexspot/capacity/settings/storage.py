@@ -114,7 +114,7 @@ class Lustre(DescribedRecord):
     @model_validator(mode="after")
     def _only_persistent_storage_has_throughput(self) -> Self:
         if self.deployment is LustreDeployment.SCRATCH_2 and self.throughput_mbps_per_tib is not None:
-            raise ValueError("has throughput_mbps_per_tib with SCRATCH_2, which takes none; leave it out, or use PERSISTENT_2")
+            raise ValueError("has throughput_mbps_per_tib with SCRATCH_2, which does not support it; leave it out, or use PERSISTENT_2")
         return self
 
     @property
