@@ -37,10 +37,7 @@ def refused(changes: dict[str, Any]) -> str:
         ({"max_nodes": 0}, "gpu-pool-without-limit: GkeGpuNodePool l4: max_nodes (is 0): a GPU pool needs a ceiling of at least one"),
         (
             {"taints": []},
-            (
-                "gpu-pool-without-taint: GkeGpuNodePool l4: taints (is none): other pods would fill the nodes; "
-                "add nvidia.com/gpu=present:NoSchedule"
-            ),
+            ("gpu-pool-without-taint: GkeGpuNodePool l4: taints: other pods would fill the nodes; add nvidia.com/gpu=present:NoSchedule"),
         ),
         ({"taints": taint(effect="PreferNoSchedule")}, "gpu-pool-without-taint: GkeGpuNodePool l4: taints (is nvidia.com/gpu:PreferNo"),
         ({"taints": taint(value="true")}, "taints[nvidia.com/gpu].value (is true): GKE sets a taint of this key with the value present"),
