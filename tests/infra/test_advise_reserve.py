@@ -153,7 +153,10 @@ def test_the_last_days_are_read_from_midnight_in_steps_of_five_minutes(prometheu
         ((), "exactly one of --prometheus URL, --history FILE, --use FILE and --baseline-nodes N is required"),
         (("--history", "x.csv", "--term-years", "2"), "clouds sell terms of 1 and 3 years"),
         (("--history", "x.csv", "--reserved-usd", "3"), "Add --machine and --region"),
-        (("--history", "x.csv", "--reserved-usd", "3", "--discount-percent", "3"), "--reserved-usd or --discount-percent is required"),
+        (
+            ("--history", "x.csv", "--reserved-usd", "3", "--discount-percent", "3"),
+            "--reserved-usd and --discount-percent exclude each other",
+        ),
         (("--history", "x.csv", "--write-history", "y.csv"), "--write-history requires --prometheus"),
         (("--history", "x.csv", "--month", "2026-10", "--match", 'cluster="a"'), "--month, --match: no effect without --prometheus"),
         (("--baseline-nodes", "1", "--discount-percent", "3"), "--machine and --region are required"),

@@ -123,8 +123,8 @@ def test_an_output_in_settings_is_refused_with_its_path() -> None:
     with pytest.raises(SettingsError) as refused:
         under_mocks("test", lambda: EksPlatform("prod", {"platform": with_outputs()}), Preview())
 
-    assert "cluster.version: the value is an output of a resource; give the value itself" in str(refused.value)
-    assert "zones.1: the value is an output of a resource" in str(refused.value)
+    assert "cluster.version: cannot be an output; give the value itself" in str(refused.value)
+    assert "zones.1: cannot be an output" in str(refused.value)
 
 
 def with_outputs() -> dict[str, Any]:

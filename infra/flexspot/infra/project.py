@@ -54,10 +54,8 @@ class Project:
         """Return the file of a stack. Raises ExplainedError if it does not exist."""
         # Only existing names are accepted, so that a name cannot be a path.
         if stack not in self.stack_names():
-            known = nearest(stack, self.stack_names())
-            raise ExplainedError(
-                f"--stack: there is no stack {stack}.", f"name a stack in {self._stacks_in_words}; {known}.", exit_code=ExitCode.BAD_USAGE
-            )
+            remedy = f"name a stack in {self._stacks_in_words}; {nearest(stack, self.stack_names())}."
+            raise ExplainedError(f"--stack: there is no stack {stack}.", remedy, exit_code=ExitCode.BAD_USAGE)
         return self.stacks / f"Pulumi.{stack}.yaml"
 
     @property

@@ -188,7 +188,7 @@ def _check_limits(where: str, args: GpuNodePoolArgs) -> None:
     if ended := out_of_reach([(machine, _gpus(machine)) for machine in _known(args)], args["max_gpus"], allowed):
         raise ValueError(
             f"gpu-limit-unreachable: {where} has max_gpus={args['max_gpus']}, but with {ended.machine.name} max_nodes={args['max_nodes']}, "
-            f"max_vcpu={args['max_vcpu']} and max_memory_mib={args['max_memory_mib']} allow only {ended.gpus} GPUs; allow "
+            f"max_vcpu={args['max_vcpu']} and max_memory_mib={args['max_memory_mib']} allow only {ended.gpus}; allow "
             f"{ended.needed}, or lower max_gpus"
         )
 

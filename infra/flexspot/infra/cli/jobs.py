@@ -45,12 +45,8 @@ class WorkloadOptions:
         ),
     ] = None
     pods: Annotated[int | None, option("--pods", "The number of pods. Default: 1.")] = None
-    cpu: Annotated[str | None, option("--cpu", "vCPUs per pod. Default: three quarters of the machine's, in proportion to its GPUs.")] = (
-        None
-    )
-    memory: Annotated[
-        str | None, option("--memory", "Memory per pod, such as 32Gi. Default: three quarters of the machine's, in proportion to its GPUs.")
-    ] = None
+    cpu: Annotated[str | None, option("--cpu", "vCPUs per pod. Default: 3/4 of the machine's, in proportion to its GPUs.")] = None
+    memory: Annotated[str | None, option("--memory", "Memory per pod, such as 32Gi. Default: in the same proportion.")] = None
     env: Annotated[list[str] | None, option("--env -e", "An environment variable. Repeatable.", metavar="NAME=VALUE")] = None
     secrets: Annotated[
         list[str] | None, option("--secret", "An environment variable from a key of a Secret. Repeatable.", metavar="NAME=SECRET:KEY")

@@ -128,9 +128,7 @@ def kubeconfig(
 
     home = lab_home(name)
     if not home.kubeconfig.exists():
-        raise LabError(
-            f"--lab: there is no lab {name}.", f"create it with `flexspot lab start --lab {name}`.", exit_code=ExitCode.BAD_USAGE
-        )
+        raise LabError(f"--lab: there is no lab {name}.", f"run `flexspot lab start --lab {name}`.", exit_code=ExitCode.BAD_USAGE)
     typer.echo(home.kubeconfig.read_text() if raw else str(home.kubeconfig), nl=not raw)
 
 

@@ -118,9 +118,7 @@ def lint(
     from flexspot.policies.lint.run import lint as run  # noqa: PLC0415 -- only this command needs it
 
     if write_baseline and select:
-        raise typer.BadParameter(
-            "--write-baseline and --select exclude each other: a baseline has the findings of all rules. Remove --select."
-        )
+        raise typer.BadParameter("--write-baseline writes the findings of all rules. Remove --select.")
 
     clusters = _clusters(cluster or []) or None
     configuration = configured(config, select, fail_on=fail_on, closed=closed, baseline=baseline, clusters=clusters)

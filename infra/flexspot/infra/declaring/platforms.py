@@ -45,10 +45,7 @@ class _Platform(pulumi.ComponentResource):
         """Declare the platform with its parts, and keep all their outputs in `_exported`. Raises SettingsError for invalid settings."""
         kind = type(self).__name__
         source = f"{kind} {name} platform"
-        if unknown := [
-            SettingsProblem(path, "", "the value is an output of a resource", "give the value itself")
-            for path in _outputs(args["platform"])
-        ]:
+        if unknown := [SettingsProblem(path, "", "cannot be an output", "give the value itself") for path in _outputs(args["platform"])]:
             raise SettingsError(source, unknown)
         settings = parse_settings(args["platform"], source)
         if settings.cloud != cloud:

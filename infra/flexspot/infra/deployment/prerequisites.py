@@ -170,11 +170,7 @@ _SERVICES = "https://serviceusage.googleapis.com/"
 _SCOPE = "https://www.googleapis.com/auth/cloud-platform"
 _SECONDS = 30
 _OK = 200
-_REFUSED = {
-    401: "the credentials are not accepted",
-    403: "the project does not exist, or this identity may not see it",
-    404: "the project does not exist",
-}
+_REFUSED = {401: "the credentials are not accepted", 403: "it does not exist, or this identity may not see it", 404: "it does not exist"}
 
 
 @dataclass(frozen=True)

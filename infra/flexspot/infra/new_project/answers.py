@@ -192,15 +192,13 @@ def zones_with(cloud: Platform, region: str, machine: str, named: tuple[str, ...
         return named
     if region not in found.zones:
         there = sorted(name for name, each in _with_gpus(cloud).items() if region in each.zones)
-        remedy = (
-            f"choose another --machine ({nearest(machine, there)}), or a --region with this one: {nearest(region, sorted(found.zones))}"
-        )
+        remedy = f"choose another --machine ({nearest(machine, there)}), or a --region with it: {nearest(region, sorted(found.zones))}"
         raise wrong("--machine", machine, f"is not known to be offered in {region}", remedy)
     if named:
         # The same zone name may refer to different zones in different accounts.
         sure = all(map(is_zone_id, named)) or not zone_names_differ(region)
         if sure and not set(named) & found.offered_in(region):
-            remedy = f"choose another --machine, or a --zone with this one: {', '.join(found.zones[region])}"
+            remedy = f"choose another --machine, or a --zone with it: {', '.join(found.zones[region])}"
             raise wrong("--machine", machine, f"is not offered in {', '.join(named)}", remedy)
         return named
     offered = found.zones[region][:_ZONES]

@@ -89,10 +89,7 @@ def _address(url: str) -> str:
     if parts.username is not None or parts.password is not None:
         raise _wrong("--prometheus: the URL contains a user or password, which logs would show.", "use --token-file or --header instead.")
     if parts.scheme not in {"http", "https"} or not parts.hostname or not port_is_fine or parts.query or parts.fragment:
-        raise _wrong(
-            f"--prometheus: {url!r} is not the URL of a server.",
-            "write http:// or https://, the host, and the port or path if there is one.",
-        )
+        raise _wrong(f"--prometheus: {url!r} is not the URL of a server.", "write http:// or https://, the host, and any port and path.")
     # AWS's console shows a workspace's address with the path of a query.
     return url.rstrip("/").removesuffix("/api/v1/query").removesuffix("/api/v1")
 
@@ -169,9 +166,7 @@ def _signer(address: SplitResult, auth: CloudAuth | None, aws_region: str | None
             raise _wrong(f"--prometheus: the path is not that of the Prometheus API of {_GOOGLE}.", remedy)
         return GoogleSigner()
     if amazon and not _WORKSPACE.fullmatch(address.path):
-        raise _wrong(
-            "--prometheus: the URL names no workspace.", f"write https://{host}/workspaces/ID, with an id such as ws-1234abcd-...."
-        )
+        raise _wrong("--prometheus: the URL names no workspace.", f"write https://{host}/workspaces/ID, such as ws-1234abcd-....")
     if taken := sorted(name for name in headers if name == "host" or name.startswith("x-amz-")):
         raise _wrong(f"--header: {taken[0]} is part of AWS's signature.", "remove this header.")
     of_host = amazon["region"].lower() if amazon else None
@@ -184,7 +179,5 @@ def _region(host: str, of_host: str | None, given: str | None) -> str:
     region = given or of_host
     if region is None:
         # AWS_REGION and the profile are not used: the workspace may be in another region.
-        raise _wrong(
-            f"--aws-region is required: {host} does not contain the workspace's region.", "add for example --aws-region us-east-1."
-        )
+        raise _wrong(f"--aws-region is required: {host} does not contain the workspace's region.", "add it, such as us-east-1.")
     return region

@@ -258,8 +258,7 @@ def stack_preview(stack: str, project: Path, checkout: Path, plan: Path) -> Stac
         return StackPreview(there)
     lines = [line for line in (done.stdout + done.stderr).splitlines() if line.startswith(_WHY)]
     return StackPreview(
-        there,
-        tuple(lines or done.stderr.splitlines()[-5:] or [f"the preview ended with exit code {done.returncode} and no output."])[:_LINES],
+        there, tuple(lines or done.stderr.splitlines()[-5:] or [f"the preview printed nothing (exit code {done.returncode})."])[:_LINES]
     )
 
 

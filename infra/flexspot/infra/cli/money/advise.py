@@ -71,12 +71,7 @@ if TYPE_CHECKING:
 def job(
     work: dict[str, Any],
     jobs: Annotated[
-        Path | None,
-        option(
-            "--jobs",
-            "Instead of one job: a YAML file with `jobs`, each with a name and the fields of flexspot/capacity/cost/estimates.py.",
-            metavar="FILE",
-        ),
+        Path | None, option("--jobs", "Instead: YAML with named `jobs` (fields: flexspot/capacity/cost/estimates.py).", metavar="FILE")
     ] = None,
     details: Annotated[bool, option("--details", "Also show what interruptions on Spot cost, and what a unit of work costs.")] = False,
     interval_minutes: Annotated[
@@ -391,9 +386,7 @@ def simulate(
     """Replay strategies over records of Spot availability; exit code 1 if even on-demand misses the deadline."""
     prices = prices_of_machine(cloud_of(machine), machine, region, prices_file, on_demand_usd=on_demand_usd, spot_usd=spot_usd)
     if prices.spot_usd_per_hour is None:
-        raise bad_usage(
-            f"--spot-usd is required: no Spot price of {machine} in {region} is known.", "add --spot-usd with the price per hour."
-        )
+        raise bad_usage(f"--spot-usd is required: no Spot price of {machine} in {region} is known.", "add it, in USD per hour.")
     job = Job(
         work_seconds=round(hours * 3600),
         deadline_seconds=round(deadline * 3600),
@@ -413,9 +406,7 @@ def simulate(
         out.print(f"each interruption: {_saves(machine, job.notice_seconds)}.")
         show_prices(prices)
     if not job.feasible:
-        err.print(
-            "the deadline cannot be met even on demand: allow more hours, use more nodes with fewer hours of work, or shorten restarts."
-        )
+        err.print("the deadline cannot be met even on demand: allow more hours, more nodes with fewer hours of work, or shorter restarts.")
         raise typer.Exit(ExitCode.UNMET)
 
 
@@ -443,9 +434,7 @@ def _notice_seconds(machine: str, checkpoint_minutes: float, given: int | None) 
         known = (facts.notice_seconds or 0, facts.max_notice_seconds or 0)
         return next((each for each in known if each >= needed), 0)
     if 0 < given < needed:
-        raise typer.BadParameter(
-            f"--notice-seconds: {given} s is too short for a checkpoint of {needed:g} s. Give at least that, or 0 to save nothing."
-        )
+        raise typer.BadParameter(f"--notice-seconds: {given} s is too short for a checkpoint of {needed:g} s. Give more, or 0 for no save.")
     return given
 
 

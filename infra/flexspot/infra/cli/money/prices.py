@@ -78,9 +78,7 @@ def _machines(cloud: Vendor, names: list[str] | None) -> list[Machine]:
     known = machines_of(cloud)
     for name in names or ():
         if name not in known:
-            raise bad_usage(
-                f"--machine: {name} is not in the catalog of {cloud}.", f"choose another machine; {nearest(name, sorted(known))}."
-            )
+            raise bad_usage(f"--machine: {name} is not in the catalog of {cloud}.", f"{nearest(name, sorted(known))}.")
     return [known[name] for name in names or known]
 
 

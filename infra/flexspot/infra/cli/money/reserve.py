@@ -241,11 +241,7 @@ def reserve(
     discount: Annotated[
         Decimal | None,
         number_option(
-            "--discount-percent",
-            "PERCENT",
-            lambda off: 0 <= off < ALL_PERCENT,
-            "from 0 to below 100",
-            "Or the discount from the on-demand price.",
+            "--discount-percent", "PERCENT", lambda off: 0 <= off < ALL_PERCENT, "from 0 to below 100", "Or the discount off on-demand."
         ),
     ] = None,
     term_years: Annotated[
@@ -349,9 +345,7 @@ def _of(found: MachineHours, machine: str | None, region: str | None) -> Machine
     nodes = {kind: each for kind, each in found.nodes.items() if machine in {None, kind.machine} and region in {None, kind.region}}
     if not nodes:
         there = ", ".join(sorted({f"{kind.machine} in {kind.region}" for kind in found.nodes}))
-        raise bad_usage(
-            f"the history has no {machine or 'machine'} in {region or 'any region'}.", f"choose one of its machines and regions: {there}."
-        )
+        raise bad_usage(f"the history has no {machine or 'machine'} in {region or 'any region'}.", f"choose from {there}.")
     return replace(found, nodes=nodes)
 
 

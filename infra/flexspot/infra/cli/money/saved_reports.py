@@ -163,7 +163,7 @@ TOLERANCE_PERCENT = Decimal(2)
 
 
 def reconcile(
-    report: Annotated[Path, option("--report", "A report that `flexspot chargeback report --format json` wrote.", metavar="FILE")],
+    report: Annotated[Path, option("--report", "A report of `flexspot chargeback report --format json`.", metavar="FILE")],
     bills: Annotated[
         list[Path],
         option(
@@ -294,9 +294,7 @@ def _to_be_known(trend: Trend) -> Iterator[str]:
 def trend(
     reports: Annotated[
         list[Path],
-        option(
-            "--report", "A report that `flexspot chargeback report --month --format json` wrote. Repeat it for each month.", metavar="FILE"
-        ),
+        option("--report", "A report of `flexspot chargeback report --month --format json`. Repeat for each month.", metavar="FILE"),
     ],
     form: Annotated[ReportFormat, option("--format", "text and markdown for people, json for programs.")] = "text",
 ) -> None:

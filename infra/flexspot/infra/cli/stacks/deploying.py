@@ -272,9 +272,7 @@ def given_answers(made: Sequence[str] | None, not_made: Sequence[str] | None) ->
         if not (sign and identity):
             raise bad_usage(f"--made: {each} has no id.", "write --made URN=ID, as in the message that asked for it.")
         if urn in given:
-            raise bad_usage(
-                f"--made, --not-made: {urn} has more than one answer.", "give one: --made if the resource was created, else --not-made."
-            )
+            raise bad_usage(f"--made, --not-made: {urn} has more than one answer.", "give one: --made if it was created, or --not-made.")
         given[urn] = identity
     return given
 
@@ -329,11 +327,7 @@ AllowReplace = Annotated[
 
 TryRefused = Annotated[
     list[str] | None,
-    option(
-        "--try-refused",
-        "Try a change that the cloud is known to refuse, by the rule's name. Use it if the command asks for it.",
-        metavar="RULE",
-    ),
+    option("--try-refused", "Try a change that the cloud is known to refuse. Use it if the command asks for it.", metavar="RULE"),
 ]
 
 
