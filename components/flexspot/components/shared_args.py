@@ -12,7 +12,7 @@ import pulumi
 from pydantic import ValidationError
 
 from flexspot.capacity.catalog.data_files import DescribedRecord, Record
-from flexspot.capacity.settings.stack_file import said, shown
+from flexspot.capacity.settings.stack_file import problem_and_remedy, shown
 from flexspot.capacity.values.errors import SettingsProblem
 from flexspot.capacity.values.names import IAM_PATH, IAM_POLICY
 from flexspot.components.cloud_names import check_form
@@ -121,7 +121,7 @@ def checked_options(where: str, model: type[OptionsT], args: Mapping[str, object
         return model.model_validate(given)
     except ValidationError as error:
         first = error.errors()[0]
-        problem, allowed = said(first)
+        problem, allowed = problem_and_remedy(first)
         if not first["loc"]:
             # A problem of several arguments together names them itself.
             raise ValueError(f"{where}: {'; '.join(filter(None, (problem, allowed)))}") from error

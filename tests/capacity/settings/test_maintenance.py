@@ -20,7 +20,7 @@ RELEASE = {"name": "release", "starts": "2026-12-20", "ends": "2027-01-04"}
         ({"days": ["sat", "sun"], "hours": 5}, "use 6 hours"),
         ({"days": ["sat", "sun"], "hours": 6}, None),
         ({"days": ["mon", "wed", "fri"]}, None),
-        ({"days": ["sat", "sat"], "hours": 12}, "lists a day twice"),
+        ({"days": ["sat", "sat"], "hours": 12}, "days lists a day twice"),
         ({"exclusions": [RELEASE, RELEASE]}, "the same name"),
         ({"exclusions": [RELEASE | {"ends": "2026-12-20"}]}, "not after"),
         ({"exclusions": [RELEASE | {"starts": "2026-02-30"}]}, "not a day of the calendar"),

@@ -80,7 +80,10 @@ def test_every_kind_gives_its_own_container_the_same(kind: str) -> None:
         ({"resources": {"nvidia.com/mig-1g.10gb": "1"}}, "is a device that no queue counts; use gpus, for whole GPUs"),
         ({"resources": {"vpc.amazonaws.com/efa": "4"}}, "has a separate input; use fast_network"),
         ({"resources": {"hugepages-2Mi": "5120Mi"}}, "neither Karpenter nor GKE's autoscaler creates one for a pod; leave it out"),
-        ({"resources": {"ephemeral-storage": "0"}}, "does not have the required form; allowed: a whole amount above 0, such as 4"),
+        (
+            {"resources": {"ephemeral-storage": "0"}},
+            "resources.ephemeral-storage (is '0'): does not have the required form; allowed: a whole amount above 0, such as 4 or 200Gi",
+        ),
         ({"volumes": {"/checkpoints": {"claim": "mine"}}}, "volumes./checkpoints: would hide the pod's own volume at /checkpoints"),
         (
             {"volumes": {"/dev": {"claim": "mine"}}},
@@ -94,7 +97,7 @@ def test_every_kind_gives_its_own_container_the_same(kind: str) -> None:
         ({"env_from": [{"secret": "a"}]}, "env_from.0.prefix: is missing; add it"),
         (
             {"env_from": [{"secret": "a", "prefix": "NVIDIA_"}]},
-            "with which the rejected variable NVIDIA_VISIBLE_DEVICES begins; choose another prefix",
+            "env_from.0: has prefix NVIDIA_, with which the rejected variable NVIDIA_VISIBLE_DEVICES begins; choose another prefix",
         ),
         ({"env": {"NVIDIA_VISIBLE_DEVICES": "all"}}, "would expose other containers' GPUs, and the cluster rejects it; leave it out"),
         ({"env": {"A": "1"}, "config_maps": {"A": {"config_map": "s", "key": "k"}}}, "A is in env and in config_maps; set it in one"),

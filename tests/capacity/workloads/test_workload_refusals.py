@@ -41,7 +41,7 @@ def problems_of(stack: str, kind: str = "checkpointed-job", **fields: Any) -> li
         ("local", {"pods": 5}, "need 5 GPUs at once (1 per pod), but team team-alpha can use 4 of one kind; request 4 pods or fewer"),
         ("local", {"image": "trainer"}, "image (is 'trainer'): has neither tag nor digest, which means latest"),
         ("local", {"image": "localhost:5000/trainer:latest"}, "has the tag latest, which moves: a replaced pod may run another program"),
-        ("local", {"image": "Trainer:1"}, "does not have the required form; allowed: an image, with a tag or a digest"),
+        ("local", {"image": "Trainer:1"}, "image (is 'Trainer:1'): does not have the required form"),
         ("local", {"grace_seconds": 91}, "is more than the grace period of class training on its capacity; allowed: 1 to 90"),
         ("prod-gke", {"run_seconds": 600_000}, "run_seconds (is 600000): is more than class training and its capacity allow"),
         (

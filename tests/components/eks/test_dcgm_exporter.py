@@ -77,8 +77,14 @@ def test_the_operator_finds_it_by_a_monitor_with_its_labels_and_keeps_the_pods_n
     "changes,problem",
     [
         ({"prometheus": "datadog"}, "prometheus (is datadog): must be one of managed, operator, annotations"),
-        ({"prometheus": "managed"}, "prometheus is managed, Google's service"),
-        ({"monitor_labels": {"release": "prometheus"}}, "monitor_labels are given; with prometheus annotations nothing selects by them"),
+        (
+            {"prometheus": "managed"},
+            "prometheus (is managed): is Google's service, which reads nothing on EKS; use operator or annotations",
+        ),
+        (
+            {"monitor_labels": {"release": "prometheus"}},
+            "monitor_labels: with prometheus annotations nothing selects by them; leave them out",
+        ),
     ],
 )
 def test_monitor_labels_that_nothing_reads_are_refused(changes: dict[str, Any], problem: str, refusal: Refusal) -> None:

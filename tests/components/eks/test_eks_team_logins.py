@@ -46,10 +46,16 @@ def test_roles_with_the_same_name_have_separate_entries_by_account_and_path(regi
     [
         ({"groups": {"nlp": ["nlp"]}}, "groups (is 'nlp'): must be the ARN of a role"),
         ({"groups": {f"arn:aws:iam::{ACCOUNT}:user/ada": ["nlp"]}}, "must be the ARN of a role"),
-        ({"groups": {ROLE: []}}, "has none for"),
-        ({"groups": {ROLE: ["system:masters"]}}, "EKS keeps what begins with system:, eks:, aws:, amazon:, iam:"),
-        ({"groups": {ROLE: ["nlp", "iam:nlp"]}}, "groups has 'iam:nlp'"),
-        ({"partition": "aws-cn"}, "a role of another partition than aws-cn"),
+        (
+            {"groups": {ROLE: []}},
+            "groups.arn:aws:iam::111122223333:role/aws-reserved/sso.amazonaws.com/us-east-1/AWSReservedSSO_Nlp_0123456789ab",
+        ),
+        ({"groups": {ROLE: ["system:masters"]}}, "begins with a prefix that EKS reserves: system:, eks:, aws:, amazon:, iam:"),
+        ({"groups": {ROLE: ["nlp", "iam:nlp"]}}, "(is 'iam:nlp')"),
+        (
+            {"partition": "aws-cn"},
+            "groups.arn:aws:iam::111122223333:role/aws-reserved/sso.amazonaws.com/us-east-1/AWSReservedSSO_Nlp_0123456789ab",
+        ),
     ],
 )
 def test_arguments_that_eks_would_reject_are_refused_before_anything_is_registered(

@@ -131,7 +131,7 @@ def test_its_name_is_an_output(outputs: Outputs) -> None:
         (
             [{**SPOT, "capacity_type": "on-demand", "machine": "a3-highgpu-1g", "accelerator": "nvidia-h100-80gb", "gpus": 1}],
             AUTOPILOT,
-            "machine (is a3-highgpu-1g): Google does not sell it on demand",
+            "priorities[0]: machine (is a3-highgpu-1g): Google does not sell it on demand; use another machine, or spot",
         ),
         ([{**SPOT, "driver": "newest"}], ACCOUNT, "driver (is newest): must be one of default, latest, disabled"),
         ([{**SPOT, "boot_disk_gib": 0}], ACCOUNT, "boot_disk_gib (is 0): must be 10 to 65536"),

@@ -34,11 +34,17 @@ def system_pool(**changes: Any) -> dict[str, Any]:
         ({"release_channel": "REGULAR"}, "release_channel (is 'REGULAR'): is not one of the allowed values; "),
         ({"control_plane_cidr": "172.16.0.0/24"}, "control_plane_cidr (is '172.16.0.0/24'): must be a /28; GKE accepts no other"),
         ({"control_plane_cidr": "everywhere"}, "control_plane_cidr (is 'everywhere'): is not an IPv4 range"),
-        ({"access": "public_cidrs"}, "access: public_cidrs needs cidrs, and no other access accepts them"),
+        (
+            {"access": "public_cidrs"},
+            "access: public_cidrs needs cidrs, and no other access accepts them; name ranges of your own network, or leave cidrs out",
+        ),
         ({"access": "public_cidrs", "cidrs": ["0.0.0.0/0"]}, "cidrs has a range wider than /8"),
         ({"groups_domain": "ml@acme.com"}, "groups_domain (is 'ml@acme.com'): does not have the required form"),
         ({"access": "public_cidrs", "cidrs": ["office"]}, "cidrs.0 (is 'office'): is not an IPv4 range"),
-        ({"cidrs": ["203.0.113.0/24"]}, "access: public_cidrs needs cidrs, and no other access accepts them"),
+        (
+            {"cidrs": ["203.0.113.0/24"]},
+            "access: public_cidrs needs cidrs, and no other access accepts them; name ranges of your own network, or leave cidrs out",
+        ),
         ({"runner_cidrs": ["0.0.0.0/1"]}, "has a range wider than /8, a large part of the internet"),
         ({"runner_cidrs": ["runner"]}, "runner_cidrs.0 (is 'runner'): is not an IPv4 range"),
         (

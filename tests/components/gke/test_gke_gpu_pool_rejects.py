@@ -37,10 +37,7 @@ def refused(changes: dict[str, Any]) -> str:
         ({"max_nodes": 0}, "gpu-pool-without-limit: GkeGpuNodePool l4: max_nodes (is 0): a GPU pool needs a ceiling of at least one"),
         (
             {"taints": []},
-            (
-                "gpu-pool-without-taint: GkeGpuNodePool l4: taints (is none): other pods would fill the nodes; "
-                "add nvidia.com/gpu=present:NoSchedule"
-            ),
+            ("gpu-pool-without-taint: GkeGpuNodePool l4: taints: other pods would fill the nodes; add nvidia.com/gpu=present:NoSchedule"),
         ),
         ({"taints": taint(effect="PreferNoSchedule")}, "gpu-pool-without-taint: GkeGpuNodePool l4: taints (is nvidia.com/gpu:PreferNo"),
         ({"taints": taint(value="true")}, "taints[nvidia.com/gpu].value (is true): GKE sets a taint of this key with the value present"),
@@ -70,7 +67,7 @@ def test_a_pool_without_limit_or_taint_or_with_a_label_or_taint_that_gke_sets_is
         ({"max_run_seconds": 3600}, "max_run_seconds (is 3600): is only for flex-start, and this pool is spot; leave it out"),
         ({"shutdown_grace_seconds": 29}, "shutdown_grace_seconds (is 29): should be at least 30"),
         ({"shutdown_grace_seconds": 121}, "shutdown_grace_seconds (is 121): should be at most 120"),
-        ({**FLEX, "min_nodes": 1}, "min_nodes (is 1): must be 0 for flex-start, whose nodes start on request"),
+        ({**FLEX, "min_nodes": 1}, "min_nodes (is 1): must be 0 for flex-start, whose nodes start on request; leave it out"),
         ({"min_nodes": 5}, "min_nodes (is 5): must be 0 to max_nodes (4)"),
         ({**FLEX, **H100_EDGE}, "machine (is a3-edgegpu-8g): is not offered by DWS, which flex-start needs"),
         ({"capacity_type": "on-demand", "machine": "a3-highgpu-1g", "accelerator": "nvidia-h100-80gb"}, "machine (is a3-highgpu-1g):"),
@@ -78,11 +75,14 @@ def test_a_pool_without_limit_or_taint_or_with_a_label_or_taint_that_gke_sets_is
             {**FLEX, "compact_placement": True},
             "compact_placement (is true): is supported with flex-start only on a3-ultragpu and a4, not on",
         ),
-        ({**QUEUED, "compact_placement": True}, "compact_placement (is true): is not supported for queued pools"),
+        (
+            {**QUEUED, "compact_placement": True},
+            "compact_placement (is true): is not supported for queued pools; leave it out: DWS places the nodes of a request itself",
+        ),
         ({**T4, "compact_placement": True}, "compact_placement (is true): is not supported on n1-standard-8"),
         (
             {"machine": "a2-highgpu-1g", "accelerator": "nvidia-tesla-a100", "compact_placement": True},
-            "compact_placement (is true): is only possible for a pool in one zone",
+            "compact_placement (is true): is only possible for a pool in one zone, and this pool is in 2; set the pool's zones to one",
         ),
         (RESERVED, "reservation (is missing): a reserved pool needs one; add {use: specific, name: NAME}, or {use: any}"),
         ({"reservation": {"use": "any"}}, "reservation (is any): is only for reserved pools, and this pool is spot; leave it out"),

@@ -96,7 +96,10 @@ def test_the_component_has_its_default_ranges_as_inputs(register: Register) -> N
     [
         ({"project": "Acme"}, "project (is 'Acme'): must be a project ID"),
         ({"network": "Flexspot"}, "network (is 'Flexspot'): must be"),
-        ({"pods_range": "Pods"}, "pods_range (is 'Pods'): does not have the form"),
+        (
+            {"pods_range": "Pods"},
+            "pods_range (is 'Pods'): does not have the required form; allowed: a name of up to 63 lower-case letters, digits and",
+        ),
         ({"pods_range": "same", "services_range": "same"}, "pods_range (is 'same'): services_range has the same name"),
         ({"nodes_cidr": "10.0.0.1/20"}, "nodes_cidr (is '10.0.0.1/20'): is not an IPv4 range: that address is inside 10.0.0.0/20"),
         ({"services_cidr": "big"}, "services_cidr (is 'big'): is not an IPv4 range"),

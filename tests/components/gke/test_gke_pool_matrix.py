@@ -110,7 +110,7 @@ def test_a_family_that_dws_does_not_offer_is_refused(capacity_type: CapacityType
             arguments = pool_args(
                 capacity_type=str(capacity_type), machine=machine.name, accelerator=machine.gpu.name, gpus_per_node=machine.gpu.count
             )
-            with pytest.raises(ValueError, match="DWS does not offer it"):
+            with pytest.raises(ValueError, match=f"is not offered by DWS, which {capacity_type} needs"):
                 GkeGpuNodePool("gpus", arguments)
 
     assert register(declare).resources == []

@@ -63,7 +63,10 @@ def test_a_slice_has_its_topology_and_as_many_nodes(register: Register, capacity
         ({"tpu_topology": "2x2", "max_nodes": 1}, "the topology of a single ct6e-standard-4t"),
         ({"tpu_topology": "4x4x", "max_nodes": 1}, "tpu_topology"),
         ({"chips": 8}, r"has 4 tpu-v6e-slice \(requested: 8"),
-        ({"gpu_sharing": {"strategy": "mps", "clients_per_gpu": 2}}, "is only for NVIDIA GPUs"),
+        (
+            {"gpu_sharing": {"strategy": "mps", "clients_per_gpu": 2}},
+            "is only for NVIDIA GPUs, and ct6e-standard-4t has TPU chips; leave it out",
+        ),
         ({"capacity_type": "queued"}, "queued"),
     ],
 )

@@ -110,7 +110,7 @@ def test_its_output_is_the_roles_arn() -> None:
     [
         ({"cluster": "-prod"}, "cluster (is '-prod'): must be"),
         ({"region": "cn-north-1"}, "partition (is 'aws'): region cn-north-1"),
-        ({"node_role_name": "*"}, "node_role_name is '*'; it must be 1 to 64"),
+        ({"node_role_name": "*"}, "node_role_name (is '*'): must be 1 to 64 letters, digits and _+=,.@-; use node_role_name(cluster)"),
         ({"node_role_name": "n" * 65}, "use node_role_name(cluster)"),
         ({"queue_name": "training*"}, "queue_name (is 'training*'): must be 1 to 80"),
         ({"queue_name": ""}, "use queue_name(cluster)"),

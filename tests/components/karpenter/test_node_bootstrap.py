@@ -79,7 +79,10 @@ def test_user_data_in_the_images_form_is_accepted(ami: str, user_data: str) -> N
         ({"kubelet": {"kube_reserved": {"cpu": "-1"}}}, "kube_reserved.cpu"),
         ({"kubelet": {"eviction_hard": {"memory.free": "5%"}}}, "eviction_hard"),
         ({"kubelet": {"eviction_soft": {"memory.available": "5%"}}}, "eviction_soft and eviction_soft_grace_period name different signals"),
-        ({"kubelet": {"image_gc_high_threshold_percent": 70, "image_gc_low_threshold_percent": 70}}, "image_gc_high_threshold_percent is"),
+        (
+            {"kubelet": {"image_gc_high_threshold_percent": 70, "image_gc_low_threshold_percent": 70}},
+            "kubelet: image_gc_high_threshold_percent must be above image_gc_low_threshold_percent",
+        ),
         ({"ami": BOTTLEROCKET, "kubelet": {"pods_per_core": 10}}, "Bottlerocket has no such setting"),
         ({"reservation_ids": ["cr-0a1b2c3d4e5f60718"], "reservation_owner": "444455556666"}, "is only for reservation_tags"),
         ({"reservation_tags": {"a": "b"}, "reservation_owner": "4444"}, "reservation_owner \\(is 4444\\)"),

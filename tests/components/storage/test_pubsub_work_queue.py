@@ -112,8 +112,8 @@ def test_its_outputs_are_full_names(outputs: Outputs) -> None:
         ({"ack_deadline_seconds": 9}, "ack_deadline_seconds (is 9): Pub/Sub accepts 10 to 600"),
         ({"ack_deadline_seconds": 44}, "ack_deadline_seconds (is 44): is too short for grace_seconds 15: a task would be delivered again"),
         ({"ack_deadline_seconds": 149, "grace_seconds": 120}, "give at least 150"),
-        ({"retention_days": 32}, "retention_days is 32; Pub/Sub takes 1 to 31"),
-        ({"max_delivery_attempts": 4}, "max_delivery_attempts is 4; Pub/Sub takes 5 to 100"),
+        ({"retention_days": 32}, "retention_days (is 32): Pub/Sub accepts 1 to 31; choose a value in that range"),
+        ({"max_delivery_attempts": 4}, "max_delivery_attempts (is 4): Pub/Sub accepts 5 to 100; choose a value in that range"),
         ({"labels": {"Team": "red"}}, "labels: the key 'Team' must"),
     ],
 )

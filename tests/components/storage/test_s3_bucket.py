@@ -143,14 +143,29 @@ def test_its_outputs_are_name_and_url(outputs: Outputs) -> None:
     [
         ({"bucket": "Acme"}, "bucket (is 'Acme', 4 characters): must have 3 to 63 characters of a-z, 0-9 and -"),
         ({"bucket": "acme_ai"}, "use bucket_name(account, region, environment, purpose)"),
-        ({"bucket": "xn--acme"}, "for itself: rename it without xn--"),
-        ({"bucket": "sthree-acme"}, "rename it without sthree-"),
-        ({"bucket": "acme-s3alias"}, "S3 keeps names that begin with xn--, sthree-, amzn-s3-demo- or end with -s3alias, --ol-s3"),
-        ({"bucket": "acme--x-s3"}, "rename it without --x-s3"),
-        ({"bucket": "acme-123456789012-us-east-1-an"}, "rename it without -an"),
-        ({"purpose": "logs"}, "purpose is 'logs'; purposes are checkpoints and datasets: choose one"),
+        (
+            {"bucket": "xn--acme"},
+            "bucket (is 'xn--acme'): S3 reserves names that begin with xn--, sthree-, amzn-s3-demo- or end with -s3alias, --ol-s3",
+        ),
+        (
+            {"bucket": "sthree-acme"},
+            "bucket (is 'sthree-acme'): S3 reserves names that begin with xn--, sthree-, amzn-s3-demo- or end with -s3alias",
+        ),
+        (
+            {"bucket": "acme-s3alias"},
+            "bucket (is 'acme-s3alias'): S3 reserves names that begin with xn--, sthree-, amzn-s3-demo- or end with -s3alias",
+        ),
+        (
+            {"bucket": "acme--x-s3"},
+            "bucket (is 'acme--x-s3'): S3 reserves names that begin with xn--, sthree-, amzn-s3-demo- or end with -s3alias",
+        ),
+        (
+            {"bucket": "acme-123456789012-us-east-1-an"},
+            "bucket (is 'acme-123456789012-us-east-1-an'): S3 reserves names that begin with xn--, sthree-, amzn-s3-demo- o",
+        ),
+        ({"purpose": "logs"}, "purpose (is 'logs'): is not a purpose; use checkpoints or datasets"),
         ({"region": "us-central1"}, "region (is 'us-central1'): must be a region such as us-east-1"),
-        ({"retention_days": 0}, "retention_days is 0; give at least 1, or leave it out"),
+        ({"retention_days": 0}, "retention_days (is 0): must be at least 1; raise it, or leave it out"),
         ({"kms_key": "alias/checkpoints"}, "kms_key (is 'alias/checkpoints'): must be a key's ARN such as arn:aws:kms:"),
         ({"tags": {"aws:owner": "ann"}}, "tags: the key 'aws:owner' must have 1 to 128 letters"),
         ({"tags": {"owner": "ann;bob"}}, "tags.owner (is 'ann;bob'): must"),

@@ -110,10 +110,19 @@ def test_its_outputs_are_the_names_of_claim_and_volume(outputs: Outputs) -> None
     "change,problem",
     [
         ({"region": "us-east-1a"}, "region (is 'us-east-1a'): must be a region such as us-east-1"),
-        ({"folder": "red --prefix blue"}, "folder has 'red --prefix blue'"),
-        ({"run_as_user": 0}, "run_as_user is 0; restricted Pod Security refuses root: give the pods' id, at least 1"),
-        ({"file_cache_gib": -1, "purpose": "datasets"}, "file_cache_gib is -1; give 0 for no cache, or a size in GiB"),
-        ({"file_cache_gib": 2}, "file_cache_gib is 2 with purpose checkpoints; a cache is for datasets alone"),
+        (
+            {"folder": "red --prefix blue"},
+            "folder (is 'red --prefix blue'): must be a path such as vision/imagenet, of a-z, 0-9, ., - and _, without a slash at",
+        ),
+        (
+            {"run_as_user": 0},
+            "run_as_user (is 0): must be at least 1, because restricted Pod Security rejects root; give the id that the pods run as",
+        ),
+        ({"file_cache_gib": -1, "purpose": "datasets"}, "file_cache_gib (is -1): must be 0 or more; give 0 for no cache, or a size in GiB"),
+        (
+            {"file_cache_gib": 2},
+            "file_cache_gib (is 2): is only for datasets: with purpose checkpoints a node would keep reading an overwritten",
+        ),
     ],
 )
 def test_volumes_that_could_not_be_mounted_are_refused_before_anything_is_registered(

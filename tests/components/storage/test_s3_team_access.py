@@ -98,12 +98,21 @@ def test_its_outputs_are_the_role_and_the_folder(outputs: Outputs) -> None:
 @pytest.mark.parametrize(
     "change,problem",
     [
-        ({"team": "Red"}, "team is 'Red'; a name has 1 to 40 of a-z, 0-9 and inner -, from a letter on: respell it"),
-        ({"team": "red/../blue"}, "team is 'red/../blue'"),
+        ({"team": "Red"}, "team (is 'Red'): must have 1 to 40 characters of a-z, 0-9 and inner -, and begin with a letter; respell it"),
+        (
+            {"team": "red/../blue"},
+            "team (is 'red/../blue'): must have 1 to 40 characters of a-z, 0-9 and inner -, and begin with a letter; respell it",
+        ),
         ({"region": "us-gov-west-1"}, "partition (is 'aws'): region us-gov-west-1 is in partition aws-us-gov"),
-        ({"namespace": "team_red"}, "namespace is 'team_red'; a name has 1 to 63 of a-z, 0-9 and inner -: respell it"),
-        ({"checkpoint_bucket": "acme.ai"}, "checkpoint_bucket is 'acme.ai' (7 characters); a name has 3 to 63"),
-        ({"dataset_bucket": CHECKPOINTS}, "the checkpoint bucket, where folders are teams': name another"),
+        ({"namespace": "team_red"}, "namespace (is 'team_red'): must have 1 to 63 characters of a-z, 0-9 and inner -; respell it"),
+        (
+            {"checkpoint_bucket": "acme.ai"},
+            "checkpoint_bucket (is 'acme.ai', 7 characters): must have 3 to 63 characters of a-z, 0-9 and -, and begin and end with",
+        ),
+        (
+            {"dataset_bucket": CHECKPOINTS},
+            "dataset_bucket (is '111122223333-dev-checkpoints-us-east-1'): is also the checkpoint bucket, whose folders belong to",
+        ),
         ({"kms_key": "alias/ai"}, "kms_key (is 'alias/ai'): must be a key's ARN such as arn:aws:kms:"),
         ({"tags": {"aws:team": "red"}}, "tags: the key 'aws:team' must"),
     ],

@@ -123,15 +123,24 @@ def test_its_outputs_are_the_queues_for_workers_and_for_dead_letters(outputs: Ou
 @pytest.mark.parametrize(
     "change,problem",
     [
-        ({"queue": "dev.red.images"}, "queue is 'dev.red.images'; a name has letters, digits, - and _, and begins with a letter or digit"),
-        ({"queue": ""}, "queue is ''"),
+        (
+            {"queue": "dev.red.images"},
+            "queue (is 'dev.red.images'): must be letters, digits, - and _, beginning with a letter or digit; respell it",
+        ),
+        ({"queue": ""}, "queue (is ''): must be letters, digits, - and _, beginning with a letter or digit; respell it"),
         ({"region": "cn-north-1"}, "partition (is 'aws'): region cn-north-1"),
-        ({"grace_seconds": 43171}, "grace_seconds is 43171; a lease can outlast 0 to 43170: give the workers' grace period"),
-        ({"lease_seconds": 43201}, "lease_seconds is 43201; 1 to 43200 can be had: choose a value in between"),
-        ({"lease_seconds": 149}, "lease_seconds is 149 with grace_seconds 120; a task would be received again"),
+        (
+            {"grace_seconds": 43171},
+            "grace_seconds (is 43171): must be 0 to 43170, which a lease can outlast; give the workers' grace period",
+        ),
+        ({"lease_seconds": 43201}, "lease_seconds (is 43201): must be 1 to 43200; choose a value in that range"),
+        (
+            {"lease_seconds": 149},
+            "lease_seconds (is 149): is too short for grace_seconds 120: a task would be received again while the interrupted",
+        ),
         ({"lease_seconds": 149}, "give at least 150"),
-        ({"retention_days": 14}, "retention_days is 14; 1 to 13 can be had"),
-        ({"max_attempts": 1}, "max_attempts is 1; 2 to 1000 can be had"),
+        ({"retention_days": 14}, "retention_days (is 14): must be 1 to 13; choose a value in that range"),
+        ({"max_attempts": 1}, "max_attempts (is 1): must be 2 to 1000; choose a value in that range"),
         ({"kms_key": "alias/ai"}, "kms_key (is 'alias/ai'): must be a key's ARN such as arn:aws:kms:"),
         ({"tags": {"": "red"}}, "tags: the key '' must"),
     ],

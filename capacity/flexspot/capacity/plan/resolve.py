@@ -19,7 +19,7 @@ from flexspot.capacity.catalog.workload_classes import Fallback, WorkloadClass, 
 from flexspot.capacity.plan.model import Amount
 from flexspot.capacity.settings.cluster import EksMode, GkeMode
 from flexspot.capacity.settings.platform import EksSettings, GkeSettings, ZoneMachines
-from flexspot.capacity.settings.stack_file import said, shown
+from flexspot.capacity.settings.stack_file import problem_and_remedy, shown
 from flexspot.capacity.values.errors import SettingsProblem, nearest
 from flexspot.capacity.values.names import EC2_MACHINE, GKE_MACHINE
 
@@ -362,7 +362,7 @@ def _class_problems(name: str, error: ValidationError) -> Iterator[SettingsProbl
             written = each["input"]
             plain = [str(item) for item in cast("tuple[object, ...]", written)] if isinstance(written, tuple) else written
             path = f"classes.{name}.{'.'.join(map(str, each['loc']))}"
-            yield SettingsProblem(path, shown(plain), *said(each))
+            yield SettingsProblem(path, shown(plain), *problem_and_remedy(each))
 
 
 def _capacity_type(path: str, pool: PoolSettings, facts: dict[CapacityType, CapacityTypeFacts]) -> Iterator[SettingsProblem]:

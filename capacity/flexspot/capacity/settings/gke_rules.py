@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class AskedPool:
+class RequestedPool:
     """The parts of a requested pool that its machine and capacity type restrict."""
 
     capacity_type: CapacityType
@@ -44,7 +44,7 @@ _DWS = frozenset({CapacityType.FLEX_START, CapacityType.QUEUED})
 _COMPACT_WITH_FLEX_START = ("a3-ultragpu-", "a4-")
 
 
-def refusals(pool: AskedPool, max_nodes: int) -> Iterator[SettingsProblem]:
+def refusals(pool: RequestedPool, max_nodes: int) -> Iterator[SettingsProblem]:
     """Yield everything in a pool that GKE would refuse or ignore. The paths are the names of its options."""
     yield from _run_time(pool)
     yield from _shutdown_grace(pool)
@@ -58,7 +58,7 @@ def refusals(pool: AskedPool, max_nodes: int) -> Iterator[SettingsProblem]:
     yield from _tpu_refusals(pool, max_nodes)
 
 
-def _local_disks(pool: AskedPool) -> Iterator[SettingsProblem]:
+def _local_disks(pool: RequestedPool) -> Iterator[SettingsProblem]:
     disks, most, taken = pool.options.local_ssd_disks, pool.machine.max_local_ssd_disks, pool.machine.local_ssd_disks
     if disks > most:
         why = f"{pool.machine.name} accepts 0 to {most} disks in addition to its own"
@@ -68,7 +68,7 @@ def _local_disks(pool: AskedPool) -> Iterator[SettingsProblem]:
         yield SettingsProblem("local_ssd_disks", str(disks), why, f"allowed: {', '.join(map(str, (0, *taken)))}", "number-of-local-disks")
 
 
-def _run_time(pool: AskedPool) -> Iterator[SettingsProblem]:
+def _run_time(pool: RequestedPool) -> Iterator[SettingsProblem]:
     run, option = pool.max_run_seconds, "max_run_seconds"
     if run is None:
         return
@@ -84,14 +84,14 @@ def _run_time(pool: AskedPool) -> Iterator[SettingsProblem]:
         yield SettingsProblem(option, str(run), why, "use a value in this range, and checkpoints for longer work", "run-time-too-long")
 
 
-def _shutdown_grace(pool: AskedPool) -> Iterator[SettingsProblem]:
+def _shutdown_grace(pool: RequestedPool) -> Iterator[SettingsProblem]:
     grace = pool.options.shutdown_grace_seconds
     if grace is not None and pool.capacity_type is not CapacityType.SPOT:
         why = f"is only for spot, and this pool is {pool.capacity_type}"
         yield SettingsProblem("shutdown_grace_seconds", str(grace), why, "leave it out", "shutdown-grace-without-spot")
 
 
-def _dws(pool: AskedPool) -> Iterator[SettingsProblem]:
+def _dws(pool: RequestedPool) -> Iterator[SettingsProblem]:
     if pool.capacity_type not in _DWS:
         return
     if pool.min_nodes:
@@ -107,7 +107,7 @@ def _dws(pool: AskedPool) -> Iterator[SettingsProblem]:
         yield SettingsProblem("machine", pool.machine.name, why, nearest(pool.machine.name, given), "machine-not-in-dws")
 
 
-def _on_demand(pool: AskedPool) -> Iterator[SettingsProblem]:
+def _on_demand(pool: RequestedPool) -> Iterator[SettingsProblem]:
     machine = pool.machine
     if pool.capacity_type is CapacityType.ON_DEMAND and not machine.on_demand and machine.gpu is not None:
         others = [
@@ -118,7 +118,7 @@ def _on_demand(pool: AskedPool) -> Iterator[SettingsProblem]:
         yield SettingsProblem("machine", machine.name, why, remedy, "machine-not-on-demand")
 
 
-def _compact_placement(pool: AskedPool) -> Iterator[SettingsProblem]:
+def _compact_placement(pool: RequestedPool) -> Iterator[SettingsProblem]:
     if not pool.options.compact_placement:
         return
     if pool.capacity_type is CapacityType.QUEUED:
@@ -137,7 +137,7 @@ def _compact_placement(pool: AskedPool) -> Iterator[SettingsProblem]:
     yield SettingsProblem("compact_placement", "true", why, remedy, "no-compact-placement")
 
 
-def _reservation(pool: AskedPool) -> Iterator[SettingsProblem]:
+def _reservation(pool: RequestedPool) -> Iterator[SettingsProblem]:
     reservation = pool.options.reservation
     if pool.capacity_type is not CapacityType.RESERVED and reservation is not None:
         why = f"is only for reserved pools, and this pool is {pool.capacity_type}"
@@ -167,7 +167,7 @@ def confidential_refusals(option: str, technology: Confidential | None, machine:
     yield SettingsProblem(option, technology, why, allowed, "machine-not-confidential")
 
 
-def _parts_of_gpus(pool: AskedPool) -> Iterator[SettingsProblem]:
+def _parts_of_gpus(pool: RequestedPool) -> Iterator[SettingsProblem]:
     partition, option, gpu, sharing = pool.options.mig_partition, "mig_partition", pool.machine.gpu, pool.options.gpu_sharing
     if partition is None or gpu is None or gpu.accelerator is TPU:
         return
@@ -183,7 +183,7 @@ def _parts_of_gpus(pool: AskedPool) -> Iterator[SettingsProblem]:
         yield SettingsProblem("gpu_sharing.strategy", "mps", why, "use time-sharing, or no partition", "partitions-shared-by-mps")
 
 
-def _tpu_refusals(pool: AskedPool, max_nodes: int) -> Iterator[SettingsProblem]:
+def _tpu_refusals(pool: RequestedPool, max_nodes: int) -> Iterator[SettingsProblem]:
     """Yield everything in a TPU pool that GKE would refuse or ignore, and a topology on a pool without TPUs."""
     gpu, topology = pool.machine.gpu, pool.options.tpu_topology
     if gpu is None or gpu.accelerator is not TPU:
@@ -197,7 +197,7 @@ def _tpu_refusals(pool: AskedPool, max_nodes: int) -> Iterator[SettingsProblem]:
         yield from _slice(pool, topology, max_nodes)
 
 
-def _options_of_gpus(pool: AskedPool) -> Iterator[SettingsProblem]:
+def _options_of_gpus(pool: RequestedPool) -> Iterator[SettingsProblem]:
     options = pool.options
     of_gpus = {
         "gpu_driver": options.gpu_driver.value if options.gpu_driver is not GpuDriver.DEFAULT else None,
@@ -210,7 +210,7 @@ def _options_of_gpus(pool: AskedPool) -> Iterator[SettingsProblem]:
             yield SettingsProblem(option, repr(value), why, "leave it out", "gpu-option-of-tpus")
 
 
-def _capacity(pool: AskedPool) -> Iterator[SettingsProblem]:
+def _capacity(pool: RequestedPool) -> Iterator[SettingsProblem]:
     if pool.capacity_type is CapacityType.QUEUED:
         why = "queued nodes are requested with NVIDIA GPUs, and Google does not document TPUs for such requests"
         yield SettingsProblem("capacity_type", "queued", why, "use flex-start, spot, reserved or on-demand", "tpus-not-queued")
@@ -221,7 +221,7 @@ def _capacity(pool: AskedPool) -> Iterator[SettingsProblem]:
         yield SettingsProblem("reservation.use", "any", why, "set use: specific and the name", "tpu-reservation-without-name")
 
 
-def _slice(pool: AskedPool, topology: str, max_nodes: int) -> Iterator[SettingsProblem]:
+def _slice(pool: RequestedPool, topology: str, max_nodes: int) -> Iterator[SettingsProblem]:
     machine, option = pool.machine, "tpu_topology"
     if topology == machine.tpu_topology:
         why = f"is the topology of a single {machine.name}, for which GKE accepts no topology"
@@ -238,7 +238,7 @@ def _slice(pool: AskedPool, topology: str, max_nodes: int) -> Iterator[SettingsP
         yield from _whole(pool, topology, max_nodes, hosts_of(machine, topology))
 
 
-def _whole(pool: AskedPool, topology: str, max_nodes: int, hosts: int) -> Iterator[SettingsProblem]:
+def _whole(pool: RequestedPool, topology: str, max_nodes: int, hosts: int) -> Iterator[SettingsProblem]:
     of_it = f"a slice of {topology} is {hosts} {pool.machine.name}, which GKE creates and removes together"
     if max_nodes != hosts:
         remedy = f"set max_nodes: {hosts}, and use another pool for another slice"

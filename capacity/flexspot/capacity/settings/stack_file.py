@@ -65,10 +65,10 @@ def problem_of(models: Mapping[Platform, type[BaseModel]], platform: Platform, e
     # A mapping is shown by its name. Where another type is expected, the name would mislead.
     misleads = isinstance(written, dict) and not kind.startswith("value_error")
     value_text = "" if misleads else shown(cast("object", written))
-    return SettingsProblem(path, value_text, *said(error))
+    return SettingsProblem(path, value_text, *problem_and_remedy(error))
 
 
-def said(error: Any) -> tuple[str, str]:
+def problem_and_remedy(error: Any) -> tuple[str, str]:
     """Return the problem and the allowed values or remedy for an error of pydantic."""
     kind = error["type"]
     if kind == "enum":

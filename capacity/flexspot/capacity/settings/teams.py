@@ -19,7 +19,7 @@ from flexspot.capacity.catalog.workload_classes import (
     RunLimitHours,
 )
 from flexspot.capacity.settings.storage import WorkQueueSettings
-from flexspot.capacity.values.names import GROUP, IAM_ROLE, IMAGE, LabelValue, Name, how_it_moves
+from flexspot.capacity.values.names import GROUP, IAM_ROLE, IMAGE, LabelValue, Name, unpinned_reason
 
 
 class AdmissionMode(StrEnum):
@@ -61,7 +61,7 @@ class Stop(StrEnum):
 
 
 def _pinned(image: str) -> str:
-    if problem := how_it_moves(image):
+    if problem := unpinned_reason(image):
         raise ValueError(f"{problem}; name a release, better a digest (IMAGE@sha256:...)")
     return image
 

@@ -157,7 +157,7 @@ MOVING_TAGS = ("latest", "main", "master", "nightly", "dev", "edge", "stable")
 """Image tags that move: a replacement pod could run another version of the program."""
 
 
-def how_it_moves(image: str) -> str:
+def unpinned_reason(image: str) -> str:
     """Return the reason why an image reference can change, or an empty string if it names a release or a digest."""
     if "@" in image:
         return ""

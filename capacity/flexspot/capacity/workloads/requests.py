@@ -15,7 +15,7 @@ from flexspot.capacity.catalog.capacity_type import CapacityType
 from flexspot.capacity.catalog.data_files import Record
 from flexspot.capacity.catalog.node_labels import USER_LABEL
 from flexspot.capacity.catalog.platform import POD_USER
-from flexspot.capacity.settings.stack_file import model_at, said, shown
+from flexspot.capacity.settings.stack_file import model_at, problem_and_remedy, shown
 from flexspot.capacity.values.errors import SettingsProblem, nearest
 from flexspot.capacity.values.names import (
     CHECKPOINT_FOLDER,
@@ -28,7 +28,7 @@ from flexspot.capacity.values.names import (
     VARIABLE,
     LabelValue,
     Name,
-    how_it_moves,
+    unpinned_reason,
 )
 from flexspot.capacity.workloads.inputs import (
     VISIBLE_DEVICES,
@@ -96,7 +96,7 @@ class WorkloadError(ValueError):
     """A request that cannot be met. `workload` is its kind and name. Each of `problems` has the input, its value and a remedy."""
 
     def __init__(self, workload: str, problems: Iterable[SettingsProblem]) -> None:
-        self.whose = workload
+        self.workload = workload
         self.problems = tuple(problems)
         super().__init__("\n".join([f"{workload}: {len(self.problems)} problem(s)", *(f"  {each}" for each in self.problems)]))
 
@@ -223,7 +223,7 @@ def read_request(kind: str, model: type[RequestT], fields: Mapping[str, Any]) ->
 
 def image_problems(request: WorkloadRequest) -> list[SettingsProblem]:
     """Return the problem of an image reference that may later point to another image."""
-    problem = "" if request.allow_moving_image else how_it_moves(request.image)
+    problem = "" if request.allow_moving_image else unpinned_reason(request.image)
     if not problem:
         return []
     remedy = "use a release, or better a digest (IMAGE@sha256:...), or set allow_moving_image"
@@ -260,7 +260,7 @@ def _problem(model: type[Record], error: Any) -> SettingsProblem:
         return SettingsProblem(path, "", "is not an input", nearest(str(location[-1]), known))
     if error["type"] == "missing":
         return SettingsProblem(path, "", "is missing", "add it")
-    return SettingsProblem(path, shown(error["input"]) if location else "", *said(error))
+    return SettingsProblem(path, shown(error["input"]) if location else "", *problem_and_remedy(error))
 
 
 THREE_DAYS = 3 * 24 * 3600

@@ -12,7 +12,7 @@ from flexspot.capacity.catalog.accelerators import NVIDIA, ON_GKE, TPU
 from flexspot.capacity.catalog.capacity_type import CapacityType, Origin, facts_of
 from flexspot.capacity.catalog.machines import Machine, Vendor, machines_of, machines_with
 from flexspot.capacity.catalog.node_labels import GKE_TPU_TOPOLOGY_LABEL
-from flexspot.capacity.settings.gke_rules import AskedPool, refusals
+from flexspot.capacity.settings.gke_rules import RequestedPool, refusals
 from flexspot.capacity.settings.machines import DescribedGkeMachine
 from flexspot.capacity.settings.network import GkeNetworkSettings
 from flexspot.capacity.settings.pools import GkeNodeOptions, GpuDriver, SharingStrategy
@@ -314,7 +314,7 @@ def checked_pool(name: str, args: GkeGpuNodePoolArgs) -> CheckedPool:
     options = checked_options(where, GkeNodeOptions, args)
     refuse_first(where, _place(args))
     capacity_type, least, zones = CapacityType(args["capacity_type"]), args.get("min_nodes") or 0, len(args["zones"])
-    asked = AskedPool(capacity_type, machine, least, args.get("max_run_seconds"), options, zones)
+    asked = RequestedPool(capacity_type, machine, least, args.get("max_run_seconds"), options, zones)
     refuse_first(where, refusals(asked, args["max_nodes"]))
     return CheckedPool(args, options, machine)
 
@@ -333,9 +333,9 @@ def _taints_and_labels(where: str, args: GkeGpuNodePoolArgs) -> Iterator[Setting
     taints, key = args["taints"], _taint_key(args)
     of_gpus = [taint for taint in taints if taint["key"] == key]
     if not any(taint["effect"] in {"NoSchedule", "NoExecute"} for taint in of_gpus):
-        found = ", ".join(f"{taint['key']}:{taint['effect']}" for taint in taints) or "none"
-        remedy = f"add {key}=present:NoSchedule"
-        raise ValueError(f"gpu-pool-without-taint: {where}: taints (is {found}): other pods would fill the nodes; {remedy}")
+        found = ", ".join(f"{taint['key']}:{taint['effect']}" for taint in taints)
+        problem = SettingsProblem("taints", found, "other pods would fill the nodes", f"add {key}=present:NoSchedule")
+        refuse(f"gpu-pool-without-taint: {where}", problem)
     for taint in of_gpus:
         if taint["value"] != "present":
             problem = "GKE sets a taint of this key with the value present, so the nodes would have two"

@@ -89,7 +89,7 @@ def rendered(plan: Plan, kind: str, fields: Mapping[str, Any], cannot: str = "ca
     except WorkloadError as error:
         evidence = tuple(map(str, error.problems))
         remedy = "fix each line above, then run again; use --set FIELD=VALUE for inputs that have no option."
-        raise bad_usage(f"{error.whose} {cannot}.", remedy, evidence=evidence) from error
+        raise bad_usage(f"{error.workload} {cannot}.", remedy, evidence=evidence) from error
 
 
 def _set(settings: Iterable[str]) -> dict[str, Any]:

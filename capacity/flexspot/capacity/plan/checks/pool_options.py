@@ -12,7 +12,7 @@ from flexspot.capacity.catalog.unreachable_limits import NodeCeilings, out_of_re
 from flexspot.capacity.catalog.workload_classes import Fallback
 from flexspot.capacity.plan.pools import compute_class_of, max_run_seconds
 from flexspot.capacity.settings.cluster import user_data_problem
-from flexspot.capacity.settings.gke_rules import AskedPool, refusals
+from flexspot.capacity.settings.gke_rules import RequestedPool, refusals
 from flexspot.capacity.settings.pools import MAX_NODES, EksPool, GkePool, ReservationKind
 from flexspot.capacity.values.errors import SettingsProblem, nearest
 from flexspot.capacity.values.quantities import SECONDS_OF_AN_HOUR
@@ -134,7 +134,7 @@ def gke_accepts_the_pools(resolved: ResolvedSettings, pool: ResolvedPool, option
     """Refuse pools that GKE would refuse, before a deployment requests them, and options that GKE would ignore."""
     zones = len(options.zones or resolved.zones)
     run_seconds = None if options.max_run_hours is None else options.max_run_hours * 3600
-    asked = AskedPool(options.capacity_type, pool.machines[0], options.min_nodes, run_seconds, options, zones)
+    asked = RequestedPool(options.capacity_type, pool.machines[0], options.min_nodes, run_seconds, options, zones)
     for each in refusals(asked, pool.max_nodes):
         # GKE's limit is in seconds, the setting in hours.
         run_time = each.path == "max_run_seconds"

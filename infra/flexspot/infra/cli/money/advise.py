@@ -37,7 +37,7 @@ from flexspot.capacity.cost.spot_arithmetic import (
     spot_run,
     usd_per_useful_hour,
 )
-from flexspot.capacity.settings.stack_file import said, shown
+from flexspot.capacity.settings.stack_file import problem_and_remedy, shown
 from flexspot.capacity.values.errors import ExitCode, ExplainedError, SettingsProblem
 from flexspot.capacity.values.quantities import HOURS_OF_A_YEAR, usd_of_hours
 from flexspot.infra.cli.command_line import AsFormat, bad_usage, given_file, option, with_options
@@ -291,7 +291,9 @@ def _mix(file: Path, prices_file: Path | None, form: str) -> None:
 
 def _explained(error: ValidationError) -> ExplainedError:
     problems = [
-        SettingsProblem(".".join(map(str, each["loc"])) or "the job", shown(each["input"]) if each["loc"] else "", *said(each))
+        SettingsProblem(
+            ".".join(map(str, each["loc"])) or "the job", shown(each["input"]) if each["loc"] else "", *problem_and_remedy(each)
+        )
         for each in error.errors()
     ]
     remedy = "fix the options of the lines above; `flexspot advise job --help` describes each."
