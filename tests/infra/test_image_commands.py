@@ -146,5 +146,5 @@ def test_a_missing_images_file_is_reported_with_its_line(folder: Path) -> None:
     stack = folder / "Pulumi.dev-eks.yaml"
     stack.write_text(stack.read_text().replace("ami: al2023@v20260903", "ami: al2023@v20260903\n      images_file: mine.yaml"))
 
-    with pytest.raises(SettingsError, match=r"line 16: cluster\.images_file \(is 'mine\.yaml'\): is not there"):
+    with pytest.raises(SettingsError, match=r"line 16: cluster\.images_file \(is 'mine\.yaml'\): does not exist"):
         plan_of_stack_file(stack)

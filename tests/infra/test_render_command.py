@@ -51,7 +51,7 @@ def test_a_gpu_is_selected_by_name_or_memory_and_a_refusal_lists_the_available_o
     assert "- a100-spot\n" not in by_memory
     with pytest.raises(ExplainedError) as refused:
         flexspot("render", "checkpointed-job", *BERT, "--gpu-memory", "141")
-    assert "it can have h100-80gb (80 GB; h100-reserved), a100-40gb (40 GB; a100-spot)" in str(refused.value)
+    assert "available: h100-80gb (80 GB; h100-reserved), a100-40gb (40 GB; a100-spot)" in str(refused.value)
 
 
 def test_secrets_are_named_by_their_name_and_key_and_never_read() -> None:

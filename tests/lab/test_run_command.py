@@ -181,7 +181,7 @@ def test_a_job_that_cannot_run_or_is_forbidden_gets_an_error_and_leaves_nothing(
 ) -> None:
     with pytest.raises(ExplainedError, match="train cannot run") as refused:
         flexspot("run", *member, *SMALL, "--gpu", "h100", str(script))
-    assert "it can have l4 (24 GB" in str(refused.value)
+    assert "allowed: l4 (24 GB" in str(refused.value)
 
     looking = ("--kubeconfig", kubeconfig(lab, script.parent, VIEWERS, platform.own("alpha")))
     assert listed(looking) == {}
