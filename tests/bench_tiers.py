@@ -69,7 +69,7 @@ def main() -> None:
         if at_most is not None and seconds / unit > at_most:
             over.append(tier)
     if over:
-        raise SystemExit(f"above the ceiling in {CEILINGS.relative_to(CHECKOUT)}: {', '.join(over)}")
+        raise SystemExit(f"CPU above the ceilings in {CEILINGS.relative_to(CHECKOUT)}: {', '.join(over)}")
 
 
 if __name__ == "__main__":

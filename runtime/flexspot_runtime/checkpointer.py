@@ -101,7 +101,7 @@ class Checkpointer:
 
         step: steps done.
 
-        deadline: returns the time at which the process is killed, as the clock's `monotonic`; usually an Interruption's `deadline`.
+        deadline: returns the time of the clock's `monotonic` at which the process is killed; usually an Interruption's `deadline`.
 
         Raises CheckpointFailedError when the data could not be written, or not by all ranks in time; the program may go on. Other
         exceptions of `write` are passed on, and so is io.UnsupportedOperation.
@@ -183,7 +183,7 @@ class Checkpointer:
         if self.group.world_size == 1:
             _discard(self.storage, group)
             return
-        # The parts of the other ranks are swept with a later checkpoint.
+        # The record ends the wait of the other ranks. A later checkpoint deletes their parts.
         with suppress(OSError):
             self._put(failure_name(group, self.group.rank), b"")
 

@@ -236,7 +236,7 @@ class CheckpointReader:
         try:
             self._copy_verified(stored, content or Nowhere())
         except FileNotFoundError:
-            raise CorruptCheckpointError(f"checkpoint {self.marker.group}: {name} of rank {self.rank} is not there") from None
+            raise CorruptCheckpointError(f"checkpoint {self.marker.group}: {name} of rank {self.rank} is missing") from None
         return content.getvalue() if content else None
 
     def _copy_verified(self, stored: StoredObject, sink: Sink) -> None:

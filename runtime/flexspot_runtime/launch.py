@@ -62,7 +62,9 @@ class World:
             raise ValueError(f"NODE_RANK is {rank} and NNODES is {nodes}; ranks of machines go from 0 to NNODES - 1")
         address = environment.get(ADDRESS_VARIABLE, "")
         if nodes > 1 and not address:
-            raise ValueError(f"NNODES is {nodes} and {ADDRESS_VARIABLE} is not set; give the address at which all reach the first machine")
+            raise ValueError(
+                f"NNODES is {nodes} and {ADDRESS_VARIABLE} is not set; set it to the address at which every node reaches the first one"
+            )
         return cls(nodes, rank, address or cls.address, environment.get(PORT_VARIABLE) or _USUAL_PORT)
 
     def variables(self, local_rank: int, ranks: int) -> dict[str, str]:

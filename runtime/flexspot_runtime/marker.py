@@ -124,7 +124,7 @@ class Marker:
             job=body.get("job", ""),
         )
         if marker.name != name:
-            raise TornRecordError(f"{name} holds the marker {marker.name}")
+            raise TornRecordError(f"{name} contains the marker of another checkpoint, {marker.name}")
         return marker
 
 

@@ -194,7 +194,7 @@ def _job_folder() -> Path:
     folder = Path(name).absolute()
     mounted = next((parent for parent in folder.parents if len(parent.parts) == 2), folder)  # noqa: PLR2004 -- the root and a name
     if not mounted.is_dir():
-        raise FileNotFoundError(f"{CHECKPOINT_VARIABLE} is {name}, and {mounted} is not there: mount the volume for checkpoints")
+        raise FileNotFoundError(f"{CHECKPOINT_VARIABLE} is {name}, and {mounted} does not exist: mount the volume for checkpoints")
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 

@@ -149,7 +149,7 @@ class TorchState:
     def _copied(self, state: dict[str, Any]) -> dict[str, Any]:
         layout = _layout(state)
         if layout != self._staged_layout:
-            # First copy, or layers or moments were added: pinned memory fits one layout.
+            # The first copy, or layers or optimizer state were added: pinned memory fits one layout only.
             on_gpu = any(each.is_cuda for each in self._model.parameters())
             self._stager, self._staged_layout = BlockingAsyncStager(cache_staged_state_dict=on_gpu), layout
         return self._stager.stage(state)

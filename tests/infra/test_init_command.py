@@ -143,7 +143,9 @@ def test_a_budget_covers_the_ceilings_and_not_twice_the_nodes(tmp_path: Path) ->
         pytest.param("eks", {"team": "Red Team"}, "--team: 'Red Team' is not valid", id="no name"),
         pytest.param("eks", {"team": "a}, {name: b"}, "--team: 'a}' is not valid", id="YAML in a name"),
         pytest.param("eks", {"team": "a,b,a"}, "--team: 'a' is listed more than once", id="twice"),
-        pytest.param("eks", {"team": "kube-system"}, "--team: 'kube-system' is a namespace of the cluster itself", id="a taken namespace"),
+        pytest.param(
+            "eks", {"team": "kube-system"}, "--team: 'kube-system' is reserved for a namespace of the cluster", id="a taken namespace"
+        ),
         pytest.param("gke", {"cidr": "10.0.0.0/8"}, "--cidr: not used in a project on gke", id="an option of EKS on GKE"),
         pytest.param("local", {"region": "us-east-1"}, "--region: not used in a project on local", id="a region of the lab"),
         pytest.param("eks", {"owner": "x\nconfig: 1"}, "--owner: 'x\\nconfig: 1' is not valid", id="a line more"),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from flexspot.infra.deployment.state_file import may_be_open, other_runs, repair_state_file
+from flexspot.infra.deployment.state_file import may_have_pending_operations, other_runs, repair_state_file
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -98,7 +98,7 @@ OPEN_STEP = {"resources": [], "pending_operations": [{"type": "creating", "resou
 def test_a_state_file_without_pending_operations_is_not_open(latest: dict[str, object], state: Path) -> None:
     state.write_text(json.dumps({"version": 3, "checkpoint": {"latest": latest}}))
 
-    assert not may_be_open(f"file://{state.parents[3]}", "flexspot", "local")
+    assert not may_have_pending_operations(f"file://{state.parents[3]}", "flexspot", "local")
 
 
 @pytest.mark.parametrize(
@@ -113,13 +113,13 @@ def test_a_state_file_without_pending_operations_is_not_open(latest: dict[str, o
     ],
     ids=["begun", "another form", "never deployed", "without resources", "no state", "no file"],
 )
-def test_a_state_with_open_steps_or_of_another_form_may_be_open(content: object, state: Path) -> None:
+def test_a_state_with_open_steps_or_of_another_form_may_have_pending_operations(content: object, state: Path) -> None:
     if content is not None:
         state.write_text(json.dumps(content))
 
-    assert may_be_open(f"file://{state.parents[3]}", "flexspot", "local")
-    assert may_be_open("s3://states", "flexspot", "local")
-    assert may_be_open(None, "flexspot", "local")
+    assert may_have_pending_operations(f"file://{state.parents[3]}", "flexspot", "local")
+    assert may_have_pending_operations("s3://states", "flexspot", "local")
+    assert may_have_pending_operations(None, "flexspot", "local")
 
 
 @contextmanager

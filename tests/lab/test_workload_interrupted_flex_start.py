@@ -109,7 +109,9 @@ def test_an_evicted_pod_returns_to_the_nodes_of_its_request_and_a_lost_node_lead
 def test_preemption_returns_the_nodes_and_a_requeued_job_requests_new_ones_without_karpenter(platform: QueuePlatform) -> None:
     submit_job(platform, "gang", pods=2)
     first, pods = request_of(platform), wait_for_pods(platform, "gang", 2)
-    assert {each["metadata"]["annotations"][STAY_ANNOTATION] for each in pods} == {"false"}, "GKE's autoscaler leaves their nodes"
+    assert {each["metadata"]["annotations"][STAY_ANNOTATION] for each in pods} == {"false"}, (
+        "keeps GKE's autoscaler from removing their nodes"
+    )
     assert platform.cluster.list(NODE_CLAIM) == []
 
     submit_job(platform, "owner", pods=1, team="beta")

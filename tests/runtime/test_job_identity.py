@@ -31,7 +31,7 @@ def test_the_jobs_folder_comes_from_the_environment_and_is_created(tmp_path: Pat
 def test_an_unmounted_volume_is_not_created(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CHECKPOINT_DIR", "/not-mounted-anywhere/bert")
 
-    with pytest.raises(FileNotFoundError, match="CHECKPOINT_DIR is /not-mounted-anywhere/bert, and /not-mounted-anywhere is not there"):
+    with pytest.raises(FileNotFoundError, match="CHECKPOINT_DIR is /not-mounted-anywhere/bert, and /not-mounted-anywhere does not exist"):
         LocalFolder()
 
 

@@ -37,7 +37,7 @@ def launcher(code: str, *, ranks: int, grace_seconds: float = 15.0) -> subproces
 
 
 @pytest.mark.slow
-def test_sigterm_reaches_every_rank_and_the_code_says_interrupted() -> None:
+def test_sigterm_reaches_every_rank_and_the_exit_code_is_that_of_an_interruption() -> None:
     with launcher(TRAINER, ranks=3) as started:
         assert started.stdout
         assert sorted(started.stdout.readline() for _ in range(3)) == ["0 0 3\n", "1 1 3\n", "2 2 3\n"]

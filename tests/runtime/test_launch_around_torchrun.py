@@ -126,7 +126,7 @@ def test_one_machine_alone_meets_itself(environment: dict[str, str]) -> None:
 @pytest.mark.parametrize(
     "environment,message",
     [
-        ({"NNODES": "2"}, "NNODES is 2 and MASTER_ADDR is not set; give the address at which all reach the first machine"),
+        ({"NNODES": "2"}, "NNODES is 2 and MASTER_ADDR is not set; set it to the address at which every node reaches the first one"),
         ({"NNODES": "2", "NODE_RANK": "2", "MASTER_ADDR": "a"}, "NODE_RANK is 2 and NNODES is 2; ranks of machines go from 0"),
         ({"NNODES": "1:4"}, "NNODES is '1:4'; it must be a whole number from 0"),
         ({"NNODES": "0"}, "NODE_RANK is 0 and NNODES is 0"),

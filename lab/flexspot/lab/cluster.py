@@ -165,7 +165,9 @@ class Cluster:
                         break
             except (ApiException, urllib3.exceptions.HTTPError):
                 time.sleep(0.2)
-        raise WaitTimeoutError(f"{what} did not happen within {timeout_seconds:.0f} s; {kind} was:\n{_summary(current.values())}")
+        raise WaitTimeoutError(
+            f"{what} did not happen within {timeout_seconds:.0f} s; the last state of {kind}:\n{_summary(current.values())}"
+        )
 
     @staticmethod
     def _follow(current: dict[str, KubeObject], event: dict[str, Any]) -> None:

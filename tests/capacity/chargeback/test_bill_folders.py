@@ -89,7 +89,7 @@ def test_a_manifest_lists_the_files_of_the_newest_refresh(tmp_path: Path) -> Non
         manifest(metadata, listed)
         assert chosen(tmp_path) == [f"data/{PERIOD}/{NEWER}/cur-00001{PARQUET}"]
     (data / NEWER / f"cur-00001{PARQUET}").unlink()
-    assert "which is not there" in refused(tmp_path), "the older one is no substitute"
+    assert "which is missing" in refused(tmp_path), "the older one is no substitute"
 
 
 def test_a_part_that_the_manifest_does_not_list_is_left_over(tmp_path: Path) -> None:
@@ -100,7 +100,7 @@ def test_a_part_that_the_manifest_does_not_list_is_left_over(tmp_path: Path) -> 
 
     assert len(chosen(tmp_path)) == 2
     manifest(tmp_path / "metadata" / PERIOD, *keys, f"s3://bucket/p/cur/data/{PERIOD}/cur-00004{PARQUET}")
-    assert f"lists 'cur-00004{PARQUET}', which is not there" in refused(tmp_path)
+    assert f"lists 'cur-00004{PARQUET}', which is missing" in refused(tmp_path)
 
 
 def test_a_legacy_report_is_the_assembly_that_its_manifest_names(tmp_path: Path) -> None:

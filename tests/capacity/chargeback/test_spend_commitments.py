@@ -166,7 +166,7 @@ def test_books_that_are_not_cut_by_the_hour_are_refused() -> None:
     "row,problem",
     [
         (plan("1", {P4: "1"}, start="2026-10-01"), "the start 2026-10-01 00:00:00 has no offset from UTC"),
-        (plan("1", {P4: "1"}, start="2026-10-01T00:30:00Z"), "no start of a clock-hour"),
+        (plan("1", {P4: "1"}, start="2026-10-01T00:30:00Z"), "is not on a full hour"),
         (plan("1", {P4: "1"}, start=at(2), end=at(1)), "not after its start"),
         (plan("1", {}), "rates"),
         (plan("1", {P4: "1"}, kind="compute-flexible-cud"), "aws has no compute-flexible-cud"),

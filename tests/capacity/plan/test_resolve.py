@@ -16,7 +16,7 @@ from flexspot.capacity.plan.resolve import node_amount
 @pytest.mark.parametrize(
     "machine,problem,instead",
     [
-        ("g4ad.xlarge", "has AMD's GPUs (amd.com/gpu)", "g4dn and g6"),
+        ("g4ad.xlarge", "has AMD GPUs (amd.com/gpu)", "g4dn and g6"),
         ("g6f.large", "has a part of a GPU", "g6.xlarge and gr6.4xlarge have a whole L4"),
         ("inf1.xlarge", "has the first Inferentia", "inf2 has the second one"),
         ("trn2u.48xlarge", "is a part of an UltraServer", "trn2.48xlarge has the same devices"),

@@ -118,7 +118,7 @@ def test_a_job_of_a_neuron_class_asks_for_neuron_devices_and_tolerates_their_tai
     assert NEURON in {each["key"] for each in pod["tolerations"]}
 
 
-def test_a_gpu_job_in_the_same_stack_requests_only_gpus() -> None:
+def test_a_gpu_job_in_a_stack_with_neuron_devices_requests_only_gpus() -> None:
     [pod] = made_of_neuron("queued-job", "training", gpus=1)
 
     assert pod["containers"][0]["resources"]["limits"]["nvidia.com/gpu"] == "1"

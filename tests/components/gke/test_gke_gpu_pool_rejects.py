@@ -87,7 +87,7 @@ def test_a_pool_without_limit_or_taint_or_with_a_label_or_taint_that_gke_sets_is
         (RESERVED, "reservation (is missing): a reserved pool needs one; add {use: specific, name: NAME}, or {use: any}"),
         ({"reservation": {"use": "any"}}, "reservation (is any): is only for reserved pools, and this pool is spot; leave it out"),
         ({**RESERVED, "reservation": {"use": "some"}}, "reservation.use (is 'some'): is not one of the allowed values"),
-        ({**RESERVED, "reservation": {"use": "specific"}}, "reservation: use: specific needs a name, and use: any accepts none"),
+        ({**RESERVED, "reservation": {"use": "specific"}}, "reservation: use: specific needs a name; with use: any, leave the name out"),
         ({**RESERVED, "reservation": {"use": "any", "name": "l4"}}, "reservation (is 'l4'): use: specific needs a name, and use: any"),
     ],
 )

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from flexspot.infra.cli.stacks.review import ask_providers
+from flexspot.infra.cli.stacks.review import predicted_answer
 from flexspot.infra.review.resource_changes import ResourceOperation, as_the_engine_marks, resource_changes
 from flexspot.lab.providers.values import UNKNOWN
 
@@ -18,7 +18,7 @@ def resource(token: str, called: str, *, custom: bool = True, **inputs: Any) -> 
 
 
 def changes(base: list[dict[str, Any]], head: list[dict[str, Any]]) -> dict[str, tuple[str, tuple[str, ...]]]:
-    return {each.name: (each.becomes.value, each.paths) for each in resource_changes(base, head, ask_providers, UNKNOWN)}
+    return {each.name: (each.becomes.value, each.paths) for each in resource_changes(base, head, predicted_answer, UNKNOWN)}
 
 
 def test_resources_are_created_and_deleted() -> None:
@@ -36,7 +36,7 @@ def test_deletions_come_first() -> None:
     base = [resource(NETWORK, "a", routingMode="REGIONAL"), resource(NETWORK, "z")]
     head = [resource(NETWORK, "a", routingMode="GLOBAL"), resource(NETWORK, "b")]
 
-    assert [each.becomes for each in resource_changes(base, head, ask_providers, UNKNOWN)] == [
+    assert [each.becomes for each in resource_changes(base, head, predicted_answer, UNKNOWN)] == [
         ResourceOperation.DELETED,
         ResourceOperation.CHANGED,
         ResourceOperation.CREATED,

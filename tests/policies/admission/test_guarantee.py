@@ -129,7 +129,7 @@ def test_work_of_a_class_without_a_limit_needs_its_own_deadline() -> None:
 
     assert problems_of(job(pod(), ends={"activeDeadlineSeconds": 10**9}), without) == {}
     [problem] = problems_of(job(pod(), ends={}), without)["never-ends"]
-    assert problem.startswith("spec.activeDeadlineSeconds is not there: the work might never end, and keeps its GPUs. To fix it: ")
+    assert problem.startswith("spec.activeDeadlineSeconds is missing: the work might never end, and would keep its GPUs. To fix it: ")
     assert problem.endswith("write activeDeadlineSeconds with the seconds that it may run at most")
 
 

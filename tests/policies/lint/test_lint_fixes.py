@@ -127,7 +127,7 @@ def test_an_item_of_a_list_is_fixed_in_place(tmp_path: Path) -> None:
     "text,name,reason",
     [
         (JOB.replace("name: tränen", "name: '{{ .Values.name }}'"), "work.yaml", "the document is a template"),
-        (JOB.replace("    spec:\n", "    spec: &pods\n"), "work.yaml", "anchors may share what would change"),
+        (JOB.replace("    spec:\n", "    spec: &pods\n"), "work.yaml", "a YAML anchor may share the value to change"),
         (f"```yaml\n{JOB}```\n", "work.md", "only files ending in .yaml, .yml, .json are changed"),
         (f"{JOB}---\n{JOB}", "work.yaml", "the file does not hold one object of this name"),
         (JOB.replace("metadata: {name: tränen, namespace: research}", "metadata:"), "work.yaml", "metadata.labels has no value"),

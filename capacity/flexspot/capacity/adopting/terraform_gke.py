@@ -178,14 +178,14 @@ def _size(values: Block, pool: FoundPool, found: Found) -> None:
         count = values.number("node_count") or values.number("initial_node_count") or 0
         pool.limits["max_nodes"] = max(1, count * zones)
         pool.limits["min_nodes"] = count * zones
-        pool.guesses["max_nodes"] = f"no autoscaling: node_count {count} in each of {zones} zone(s) is floor and ceiling"
+        pool.guesses["max_nodes"] = f"no autoscaling: node_count {count} in each of {zones} zone(s) is minimum and maximum"
         return
     total, per_zone = scaling.number("total_max_node_count"), scaling.number("max_node_count")
     pool.limits["max_nodes"] = total or (per_zone or 0) * zones or 1
     least, least_per_zone = scaling.number("total_min_node_count"), scaling.number("min_node_count")
     pool.limits["min_nodes"] = least or (least_per_zone or 0) * zones
     if not total and per_zone:
-        pool.guesses["max_nodes"] = f"max_node_count {per_zone} is of a zone, and the ceiling of all: {zones} zone(s)"
+        pool.guesses["max_nodes"] = f"max_node_count {per_zone} is per zone, times {zones} zone(s)"
     elif not total:
         pool.guesses["max_nodes"] = "the state has no maximum; raise it to what you are willing to pay for"
 

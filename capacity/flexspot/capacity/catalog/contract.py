@@ -148,12 +148,12 @@ class SpendCommitment(Lasting):
     source: str
 
     @model_validator(mode="after")
-    def _it_is_of_whole_hours(self) -> SpendCommitment:
+    def _has_whole_hours(self) -> SpendCommitment:
         for name, moment in (("start", self.start), ("end", self.end)):
             if problem := moment_problem(moment, name):
                 raise ValueError(f"the commitment {self.name}: {problem}")
             if moment is not None and moment.timestamp() % SECONDS_OF_AN_HOUR:
-                raise ValueError(f"the commitment {self.name}: the {name} {moment} is no start of a clock-hour; it is applied hour by hour")
+                raise ValueError(f"the commitment {self.name}: the {name} {moment} is not on a full hour, such as 14:00")
         return self
 
     @model_validator(mode="after")

@@ -256,12 +256,12 @@ class Timeline(Generic[ValueT]):
         return self._values[max(0, bisect_right(self._moments, moment) - 1)]
 
     def cut(self, span: Span) -> Iterator[Span]:
-        """Yield the span in pieces, each with a constant value."""
+        """Split the span at the moments at which the sampled value changes."""
         start = span.start
         for moment in self._moments[bisect_right(self._moments, span.start) :]:
             if moment >= span.end:
                 break
-            # The first value is valid before it was seen.
+            # The first sample also covers the time before it, so it is no split point.
             if moment != self._moments[0]:
                 yield Span(start, moment, span.value)
                 start = moment

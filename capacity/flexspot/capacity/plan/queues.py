@@ -67,7 +67,7 @@ def fixed_flavor_name(pool: PoolPlan, topology: str) -> str:
 
 
 def flavor_plans(resolved: ResolvedSettings, pools: tuple[PoolPlan, ...]) -> tuple[FlavorPlan, ...]:
-    """Return the flavors in the order in which queues try them: as the classes order capacity types, then by name."""
+    """Return the flavors in the order in which queues try them: by the classes' order of capacity types, then by name."""
     members: dict[str, list[PoolPlan]] = {}
     for pool in pools:
         if pool.name in resolved.queued_pools:

@@ -372,7 +372,7 @@ def _capacity_type(path: str, pool: PoolSettings, facts: dict[CapacityType, Capa
         yield SettingsProblem(f"{path}.capacity_type", repr(pool.capacity_type.value), problem, allowed, "capacity-type-of-another-cloud")
 
 
-def _pool(  # noqa: PLR0913 -- a pool and what it may name, each from its own place
+def _pool(  # noqa: PLR0913 -- a pool, and tables of the names that it may use
     path: str,
     pool: PoolSettings,
     *,

@@ -129,7 +129,7 @@ class GkeReservation(DescribedRecord):
     @model_validator(mode="after")
     def _name_fits_the_use(self) -> Self:
         if (self.use is ReservationUse.SPECIFIC) != (self.name is not None):
-            raise ValueError("use: specific needs a name, and use: any accepts none")
+            raise ValueError("use: specific needs a name; with use: any, leave the name out")
         if self.block is not None and self.name is None:
             raise ValueError("use: any accepts no block; name the reservation whose blocks `gcloud compute reservations blocks list` shows")
         if self.sub_block is not None and self.block is None:

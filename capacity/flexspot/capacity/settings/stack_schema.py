@@ -166,7 +166,7 @@ def _takes(field: dict[str, Any], models: dict[str, Any]) -> str:
 
 
 def _plain(field: dict[str, Any]) -> str:
-    """Describe the accepted values of a field that is no choice, list or model."""
+    """Describe the accepted values of a scalar field."""
     match field["type"]:
         case "integer":
             return _between(field)

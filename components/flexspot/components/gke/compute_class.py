@@ -85,8 +85,8 @@ def creates_pools(priority: ComputeClassPriorityArgs) -> bool:
 def priority_spec(where: str, priority: ComputeClassPriorityArgs, *, autopilot: bool = False) -> dict[str, Any]:
     """Return a priority of a ComputeClass, with every value that GKE would add.
 
-    Raises ValueError, beginning with `where`, for values that GKE's CRD would reject, and for capacity without a ceiling. On `autopilot` no
-    priority has a ceiling, so every capacity type is allowed, and existing pools are not.
+    Raises ValueError, beginning with `where`, for values that GKE's CRD would reject, and for capacity types without a ceiling. Autopilot
+    has no ceilings, so all capacity types are allowed there, but no existing pools.
     """
     given = {key for key, value in priority.items() if value is not None}
     pools = priority.get("pools")

@@ -68,9 +68,9 @@ _WAITING_FOR_PODS = ("Service", "PersistentVolumeClaim")
 def declare_service_objects(
     name: str, parent: pulumi.Resource, objects: Sequence[KubeObject], *, wakes: bool = False
 ) -> list[pulumi.Resource]:
-    """Register the objects as declare_objects does. With `wakes`, users and the idle watch start and stop the Deployment.
+    """Register the objects as declare_objects does. With `wakes`, Pulumi ignores its number of replicas.
 
-    Pulumi waits for a Deployment up to its own deadline, in which a GPU node can boot.
+    Users and the idle watch scale such a Deployment. Pulumi waits up to a Deployment's progress deadline, in which a GPU node can boot.
     """
     ignoring = {"Deployment": ["spec.replicas"]} if wakes else None
     return declare_objects(name, parent, [_marked(each, wakes=wakes) for each in objects], ignoring)

@@ -198,9 +198,9 @@ def doubted_changes(token: str, old: Inputs, new: Inputs) -> Iterator[tuple[str,
 
 
 def _other_zones(cluster: InputChange, subnets: list[InputChange]) -> Iterator[Refusal]:
-    """Yield a refusal if new subnets are in other zones, where a preview does not know their ids.
+    """Yield a refusal if the new subnets are in other zones than the old ones.
 
-    Old and new are matched by name without the zone.
+    For previews, which do not know the ids of new subnets. Old and new are matched by name without the zone.
     """
     assert cluster.old is not None and cluster.new is not None  # noqa: S101, PT018 -- tells the type checker what was checked
     old, new = (inputs["vpcConfig"]["subnetIds"] for inputs in (cluster.old, cluster.new))

@@ -34,7 +34,7 @@ from flexspot.infra.deployment.prerequisites import (
     require_passphrase,
     sdk_version,
 )
-from flexspot.infra.deployment.state_file import SCHEME, may_be_open, other_runs, repair_state_file, state_file
+from flexspot.infra.deployment.state_file import SCHEME, may_have_pending_operations, other_runs, repair_state_file, state_file
 from flexspot.infra.project import FILE, STACK_CONFIG_DIR, Project, project_here, without_secrets
 from flexspot.policies import PROGRAM
 from flexspot.policies.engine import PORT, served
@@ -200,7 +200,7 @@ class StackRun:
             (self.folder / source.name).write_text(without_secrets(source.read_text(encoding="utf-8"))[0], encoding="utf-8")
 
     def _settle(self, stack: automation.Stack, tell: Callable[[str], None], answers: Mapping[str, str | None] | None = None) -> None:
-        if answers or may_be_open(self.backend_url, self.project.name, self.stack):
+        if answers or may_have_pending_operations(self.backend_url, self.project.name, self.stack):
             self._settling(stack, tell).settle(self.identify, answers or {})
 
     def _settling(self, stack: automation.Stack, tell: Callable[[str], None]) -> Settling:

@@ -59,9 +59,9 @@ class CommandLine:
 
     @property
     def fits(self) -> bool:
-        """True if programs of the installed SDK run under it: it has the same major version, and is not older.
+        """True if this engine runs programs that use the installed SDK: same major version, and not older than the SDK.
 
-        The SDK needs the features of the engine's same release. The engine supports older SDKs.
+        An SDK needs an engine of at least its own release. The engine supports older SDKs.
         """
         return self.version.major == sdk_version().major and self.version >= sdk_version()
 

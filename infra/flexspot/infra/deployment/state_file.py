@@ -56,11 +56,11 @@ def repair_state_file(backend_url: str | None, project: str, stack: str) -> str 
     return f"An earlier run was killed while it wrote the state. The state before is used; the incomplete one is in {cut_off.name}.\n"
 
 
-def may_be_open(backend_url: str | None, project: str, stack: str) -> bool:
-    """Return whether an interrupted run may have left steps open. False only if the state file is here and has none.
+def may_have_pending_operations(backend_url: str | None, project: str, stack: str) -> bool:
+    """Return False only if the state file is local and lists no pending operations, which an interrupted run leaves.
 
-    For other backends only the engine knows. It needs a second of CPU for the answer, since it decrypts the state. In the file, open steps
-    are not encrypted.
+    For other backends only the engine knows. Its answer takes a second of CPU, because it decrypts the state. In the file, pending
+    operations are not encrypted.
     """
     state = state_file(backend_url, project, stack)
     if state is None:

@@ -146,7 +146,7 @@ def checked_teams(written: list[str]) -> tuple[str, ...]:
         if teams.count(name) > 1:
             raise wrong("--team", name, "is listed more than once", "list each --team once")
         if is_taken_namespace(name):
-            raise wrong("--team", name, "is a namespace of the cluster itself", "choose another name for --team")
+            raise wrong("--team", name, "is reserved for a namespace of the cluster", "choose another name for --team")
     return tuple(teams)
 
 

@@ -157,7 +157,7 @@ class AwsSigner:
         return self._secrets
 
     def refused(self, reply: Reply, said: str) -> ExplainedError | None:
-        """See Signer. AWS refuses some signatures as bad requests. Only its error name identifies them: the text may concern the query."""
+        """See Signer. AWS answers some bad signatures with status 400. Only the error name tells them from a bad query."""
         kind = reply.error_kind.partition(":")[0]
         if reply.status not in _ACCESS_REFUSED and not any(re.search(pattern, kind) for pattern, _, _ in _AWS_REFUSALS):
             return None

@@ -87,7 +87,7 @@ def read_settings(given: Properties, bound: Path) -> ProviderSettings:
     Raises ProviderSettingsError if they name another server than `bound`, or request an unsupported feature.
     """
     values: Properties = {key: _value(each) for key, each in plain(given).items()}
-    _require_bound_server(values, bound)
+    _require_lab_server(values, bound)
     if values.get("enableServerSideApply") in (False, "false"):
         raise ProviderSettingsError(
             "enableServerSideApply: false is not offered by the stand-in provider; leave it out, as server-side apply is the default."
@@ -115,7 +115,7 @@ def changed_settings(old: Properties, new: Properties) -> list[str]:
     return sorted(name for name in {*old, *new} if old.get(name) != new.get(name))
 
 
-def _require_bound_server(values: Properties, bound: Path) -> None:
+def _require_lab_server(values: Properties, bound: Path) -> None:
     own = server_of(bound)
     require_loopback(own)
     kubeconfig, context, cluster = (values.get(key) or "" for key in ("kubeconfig", "context", "cluster"))
@@ -128,7 +128,7 @@ def _require_bound_server(values: Properties, bound: Path) -> None:
         source = Path(source).expanduser()
     server = server_of(source, context, cluster)
     if not urlsplit(server).netloc:
-        # The official provider's message, from client-go, for an unknown address that became "".
+        # The official provider's message, from client-go, for an address that is not known yet and is passed as "".
         raise ProviderSettingsError(f'failed to initialize discovery client: host must be a URL or a host:port pair: "{server}"')
     if server != own:
         raise ProviderSettingsError(
@@ -276,7 +276,7 @@ class KubernetesStandIn(StandIn):
             try:
                 objects = decoded_yaml(arguments["text"])
             except (KeyError, YAMLError) as error:
-                raise ProviderError(f"{_DECODE_YAML}: no YAML in `text`: {error}") from error
+                raise ProviderError(f"{_DECODE_YAML}: `text` is not valid YAML: {error}") from error
             answer = {"return": encode({"result": objects})}
             return provider_pb2.InvokeResponse(**answer)  # pyrefly: ignore[unexpected-keyword] -- the stub cannot spell it
 

@@ -201,7 +201,7 @@ def _create_once(call: CallContext, wanted: KubeObject, manager: str, *, preview
     api, namespace = call.api, namespace_of(wanted)
     if not call.settings.upsert or not name_of(wanted):
         return api.create(wanted, namespace, SHARED_FIELD_MANAGER, dry_run=preview)
-    # A preview ignores conflicts: those with the object that a replacement deletes first would be false.
+    # A preview ignores conflicts, because the object that a replacement deletes first still exists then.
     force = preview or _is_forced(call, wanted)
     try:
         return api.apply(wanted, namespace, manager, force=force, dry_run=preview)

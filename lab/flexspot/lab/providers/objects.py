@@ -138,10 +138,10 @@ def _secret(each: KubeObject) -> KubeObject:
     if is_object(written) and written and all(isinstance(value, str) for _, value in written.items()):
         stored = {key: base64.b64encode(str(value).encode()).decode() for key, value in written.items()}
         return {**{key: value for key, value in each.items() if key != "stringData"}, "data": {**data, **stored}}
-    return {**each, "data": {key: _without_line_breaks(value) for key, value in data.items()}} if data else each
+    return {**each, "data": {key: _normalized_base64(value) for key, value in data.items()}} if data else each
 
 
-def _without_line_breaks(value: Any) -> Any:
+def _normalized_base64(value: Any) -> Any:
     if not isinstance(value, str):
         return value
     try:

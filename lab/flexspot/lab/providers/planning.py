@@ -349,7 +349,7 @@ def initial_api_version(state: Properties, inputs: KubeObject) -> str:
 
 
 def with_secrets(outputs: Any, inputs: Any) -> Properties:
-    """Return `outputs` with those values secret that are secret in `inputs`, and the data of a Secret in any case.
+    """Return `outputs` with each value marked as secret that is secret in `inputs`. The data of a Secret is always marked.
 
     If a list of the inputs contains a secret, the whole list is secret: the server may have reordered it.
     """

@@ -256,7 +256,7 @@ def queues_of_work(guarantee: Guarantee) -> Iterator[Boundary]:
 _FIELD = "activeDeadlineSeconds"
 _WRITTEN = f"int({optional('p', 'job', _FIELD)}.orValue(0))"
 _CLASS = first_of((f"{PRIORITY} != ''", PRIORITY), otherwise=QUEUE_PRIORITY)
-_MISSING = f"{{at}}.{_FIELD} is not there: the work might never end, and keeps its GPUs"
+_MISSING = f"{{at}}.{_FIELD} is missing: the work might never end, and would keep its GPUs"
 
 # A JobSet recreates a failed Job with a new deadline, unless a rule forbids it. The first rule that matches decides.
 _RULES = list_at("object", "spec", "failurePolicy", "rules")

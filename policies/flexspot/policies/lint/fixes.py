@@ -63,7 +63,7 @@ def with_addition(text: str, steps: Sequence[str], line: int, addition: Addition
     if "{{" in text or "${" in text:
         raise NotEditableError("the document is a template")
     if re.search(r"(?:^|[\s\[{,:-])[&*]\w", text):
-        raise NotEditableError("anchors may share what would change")
+        raise NotEditableError("a YAML anchor may share the value to change")
     encoded = text.encode()
     try:
         [root] = [node for node in nodes_in(encoded.replace(b"\t", b" ") if is_json else encoded) if node.start_mark.line + 1 == line]
@@ -72,9 +72,9 @@ def with_addition(text: str, steps: Sequence[str], line: int, addition: Addition
         written, key_line, node = walk(root, whole)
         changed = _written(text, _YamlPlace(node, key_line, whole[written:]), addition, is_json=is_json)
         if _value(changed.encode(), line) != expected:
-            raise NotEditableError("Flexspot cannot edit YAML in this form")
+            raise NotEditableError("Flexspot cannot edit this YAML without other changes")
     except (yaml.YAMLError, DocumentRefusedError, ValueError) as error:
-        raise NotEditableError("Flexspot cannot edit YAML in this form") from error
+        raise NotEditableError("Flexspot cannot edit this YAML without other changes") from error
     return changed
 
 
@@ -118,7 +118,7 @@ def _written(text: str, place: _YamlPlace, addition: Addition, *, is_json: bool)
         lines[mark.line] = line[: mark.column + 1] + entry + (", " if place.node.value else "") + line[mark.column + 1 :]
         return "\n".join(lines)
     if place.node.start_mark.line == place.key_line:
-        raise NotEditableError(f"{addition.at} is not on lines of its own")
+        raise NotEditableError(f"{addition.at} is written in flow style, on one line")
     indent, ending = " " * place.node.start_mark.column, "\r" if lines[place.key_line].endswith("\r") else ""
     written = [f"{key}:", *_block(value)] if isinstance(value, (dict, list)) else [f"{key}: {_scalar(value)}"]
     block = written if key else [f"- {_inline(value)}"]
@@ -266,7 +266,7 @@ def _text(path: str) -> str:
 
 
 def _added(text: str, manifest: Manifest, addition: Addition, *, is_json: bool) -> str:
-    """Return the file's text with the addition in the object's document. Lines before that document are unchanged since it was read."""
+    """Return the file's text with the addition in the object's document. No line before it may have changed since it was read."""
     for chunk in yaml_chunks(text.encode()):
         if chunk.line == manifest.chunk:
             lines = text.split("\n")

@@ -79,7 +79,7 @@ def lint(paths: Sequence[str], configuration: Configuration, *, details: bool = 
     for path in paths:
         if path != "-" and not os.path.exists(path):  # noqa: PTH110 -- the same that the walk does
             raise ExplainedError(
-                f"there is no file or folder {path}.", "name one that exists, or - for standard input.", exit_code=ExitCode.BAD_USAGE
+                f"there is no file or folder {path}.", "name one that exists, or `-` to read standard input.", exit_code=ExitCode.BAD_USAGE
             )
     given = {STDIN: sys.stdin.buffer.read(FILE_BYTES + 1)} if "-" in paths else {}
     reading = _read([path for path in paths if path != "-"], given, configuration)

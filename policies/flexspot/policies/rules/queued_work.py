@@ -45,7 +45,7 @@ def job_without_queue(pods: PodSet, parameters: Parameters, inventory: Inventory
     if not inventory.can_judge_missing(ClusterQueue, LocalQueue):
         return undecided("no queue is in the input")
     if pods.namespace.text() is UNKNOWN and inventory.of(LocalQueue):
-        return undecided("its namespace, whose queue may take it, is not known yet")
+        return undecided("its namespace is not known yet, and a LocalQueue there may accept it")
     return fails(UNQUEUED, UNQUEUED_REMEDY, "metadata.labels")
 
 

@@ -320,7 +320,7 @@ def _listed(root: Path, manifest: Path, parts: list[Path]) -> list[Path]:
         tail = f"/{key}"
         match = next((each for name, each in by_key.items() if tail.endswith(f"/{name}")), None)
         if match is None:
-            raise BillError(f"its manifest lists {key.rpartition('/')[2][:120]!r}, which is not there; download the folder again")
+            raise BillError(f"its manifest lists {key.rpartition('/')[2][:120]!r}, which is missing; download the folder again")
         found.append(match)
     return list(dict.fromkeys(found))
 

@@ -174,7 +174,7 @@ def cores_of(machine: str) -> int | None:
 def _cores(machine: str, label: str) -> Fraction:
     written = Fraction(number(label, _CORES)) if label.strip() else Fraction(cores_of(machine) or 0)
     if written <= 0:
-        raise BillError(f"how many cores a {machine[:60]} has is not known; the row's system label {_CORES} would say it")
+        raise BillError(f"the number of cores of {machine[:60]} is unknown; the row needs the system label {_CORES}")
     return written
 
 

@@ -208,7 +208,7 @@ class DeployedCost:
         self.usd: dict[str, Decimal] = {}
 
     def hear(self, event: EngineEvent) -> None:
-        """Read one event of the engine."""
+        """Remember the previous monthly cost when the engine reports the MonthlyCost resource."""
         step = event.resource_pre_event
         old = None if step is None else step.metadata.old
         if old is None or old.type != _MONTHLY_COST:

@@ -418,7 +418,7 @@ def review(
     with tempfile.TemporaryDirectory(prefix="flexspot-review-") as made:
         previews = _previews(repository, project, {base_commit: "base", head_commit: "head"}, asked, Path(made)) if asked else {}
         sides = [(each, previews[each, base_commit], previews[each, head_commit]) for each in asked]
-        found = tuple(stack_review(*each, ask_providers, UNKNOWN) for each in sides)
+        found = tuple(stack_review(*each, predicted_answer, UNKNOWN) for each in sides)
         rest = sorted(files.keys() - set(asked))
         folder = repository.root if head_commit is None else Path(made) / "head"
         costs = _costs_of_untouched({each: folder / files[each].path for each in rest}) if asked else {}
@@ -490,8 +490,8 @@ def _previews(
         return {key: each.result() for key, each in running.items()}
 
 
-def ask_providers(token: str, old: dict[str, object], new: dict[str, object]) -> ProviderAnswer:
-    """Return a provider's answer to changed inputs, by those of its rules that are known here."""
+def predicted_answer(token: str, old: dict[str, object], new: dict[str, object]) -> ProviderAnswer:
+    """Return how the provider would answer changed inputs, according to the provider's rules that Flexspot knows."""
     from flexspot.lab.providers.cloud_rules.rule_differences import answered, deletes_first  # noqa: PLC0415
 
     found = answered(token, old, new)
