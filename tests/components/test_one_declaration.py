@@ -86,7 +86,7 @@ def test_arguments_are_filled_from_record_fields_with_the_same_names() -> None:
 
     times = {"timeout_seconds": 2700, "recovery_seconds": 1800, "requeues": 10}
     assert made == {"existing": True, "pods_ready": times, "version": None, "cpu_milli": 500}
-    with pytest.raises(TypeError, match="TopologyArgs requires name, which no source has"):
+    with pytest.raises(TypeError, match="TopologyArgs requires name, in its arguments or in a source"):
         arguments(TopologyArgs, record, levels=("zone",))
     with pytest.raises(TypeError, match="TopologyArgs has no argument level; its arguments are labels, levels, name"):
         arguments(TopologyArgs, record, level="zone")

@@ -50,8 +50,8 @@ def test_a_folder_outside_of_any_project_is_refused_with_the_next_step(tmp_path:
         pytest.param("name: [", "it cannot be read", id="no YAML"),
         pytest.param("- a\n", "it has no project settings", id="a list"),
         pytest.param("runtime: python\n", "it has no name", id="no name"),
-        pytest.param("name: 7\n", "its name must be a text, not 7", id="a number as name"),
-        pytest.param("name: a\nstackConfigDir: [b]\n", "its stackConfigDir must be a text, not ['b']", id="a list as folder"),
+        pytest.param("name: 7\n", "its name must be a string, not 7", id="a number as name"),
+        pytest.param("name: a\nstackConfigDir: [b]\n", "its stackConfigDir must be a string, not ['b']", id="a list as folder"),
         pytest.param("name: \xff\n", "it cannot be read", id="another encoding"),
     ],
 )

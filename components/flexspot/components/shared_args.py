@@ -37,7 +37,7 @@ def arguments(kind: type[ArgsT], *sources: object, **own: object) -> ArgsT:
         if value is not None or (source is not None and NoneType in get_args(hint)):
             found[name] = value
     if missing := getattr(kind, "__required_keys__") - found.keys():  # noqa: B009 -- a type checker knows it of no type variable
-        raise TypeError(f"{kind.__name__} requires {', '.join(sorted(missing))}, which no source has")
+        raise TypeError(f"{kind.__name__} requires {', '.join(sorted(missing))}, in its arguments or in a source")
     return cast("ArgsT", found)
 
 

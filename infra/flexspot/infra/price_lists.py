@@ -154,7 +154,7 @@ class AwsPriceList:
             raise self._refused(error) from None
 
     def _refused(self, error: Exception) -> ExplainedError:
-        needed = "log in as for the aws command, with the permissions pricing:GetProducts and ec2:DescribeSpotPriceHistory."
+        needed = "log in as for the AWS CLI, with the permissions pricing:GetProducts and ec2:DescribeSpotPriceHistory."
         return refused("AWS", "prices", error, needed)
 
 

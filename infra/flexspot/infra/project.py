@@ -105,7 +105,7 @@ def _read(folder: Path) -> Project:
     content = cast("dict[str, Any]", read)
     for key in ("name", STACK_CONFIG_DIR):
         if not isinstance(content.get(key, ""), str):
-            raise _broken(path, f"its {key} must be a text, not {content[key]!r}")
+            raise _broken(path, f"its {key} must be a string, not {content[key]!r}")
     if not content.get("name"):
         raise _broken(path, "it has no name")
     return Project(folder, content["name"], content)

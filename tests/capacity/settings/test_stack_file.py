@@ -39,7 +39,7 @@ def test_only_the_cloud_is_reported_while_it_is_unknown() -> None:
 
 @pytest.mark.parametrize("value,shown", [(["cloud", "local"], "[cloud, local]"), ("local", "'local'"), (1, "1"), (None, "null")])
 def test_settings_must_be_a_mapping(value: object, shown: str) -> None:
-    assert problems(value) == [f"(all) (is {shown}): should be settings by name, such as cloud: local"]
+    assert problems(value) == [f"(all) (is {shown}): must be a mapping of settings, such as cloud: local"]
 
 
 def test_a_list_with_invalid_items_is_not_also_reported_as_too_short() -> None:

@@ -40,7 +40,7 @@ def problems_of(stack: str, kind: str = "checkpointed-job", **fields: Any) -> li
         ),
         ("local", {"pods": 5}, "need 5 GPUs at once (1 per pod), but team team-alpha can use 4 of one kind; request 4 pods or fewer"),
         ("local", {"image": "trainer"}, "image (is 'trainer'): has neither tag nor digest, which means latest"),
-        ("local", {"image": "localhost:5000/trainer:latest"}, "has the tag latest, which moves: a replaced pod may run another program"),
+        ("local", {"image": "localhost:5000/trainer:latest"}, "has the tag latest, which moves: a replacement pod may run another image"),
         ("local", {"image": "Trainer:1"}, "image (is 'Trainer:1'): does not have the required form"),
         ("local", {"grace_seconds": 91}, "is more than the grace period of class training on its capacity; allowed: 1 to 90"),
         ("prod-gke", {"run_seconds": 600_000}, "run_seconds (is 600000): is more than class training and its capacity allow"),
@@ -89,8 +89,8 @@ def test_a_job_that_cannot_run_is_refused_with_what_is_allowed(stack: str, field
     [
         ("dev-gke", "flex-start-job", {}, "has no flex-start or queued capacity in this stack, which a FlexStartJob of 1 pod(s) needs"),
         ("prod-gke", "flex-start-job", {"pods": 2, "capacity": ["flex-start"]}, "has no queued capacity in this stack, which a"),
-        ("prod-gke", "checkpointed-job", {"pods": 2, "capacity": ["flex-start"]}, "does not suit 2 pods of which 2 run at once"),
-        ("prod-gke", "queued-job", {"pods": 4, "at_once": 2, "capacity": ["queued"]}, "does not suit 4 pods of which 2 run at once"),
+        ("prod-gke", "checkpointed-job", {"pods": 2, "capacity": ["flex-start"]}, "capacity (is flex-start): cannot serve 2"),
+        ("prod-gke", "queued-job", {"pods": 4, "at_once": 2, "capacity": ["queued"]}, "capacity (is queued): cannot serve 4"),
         ("local", "queued-job", {"jobset": True}, "restarts all pods when one fails, and the pods of a batch are independent"),
         (
             "local",

@@ -118,7 +118,7 @@ def test_its_name_is_an_output(outputs: Outputs) -> None:
     [
         ([], {}, "priorities (is empty): a class needs at least one"),
         ([{"pools": ["l4", "l4"]}], {}, "priorities[0]: pools (is l4, l4): must be at least one pool, each once"),
-        ([{**SPOT, "pools": ["l4"]}], {}, "priorities[0]: pools (is l4): excludes accelerator, capacity_type, gpus, machine"),
+        ([{**SPOT, "pools": ["l4"]}], {}, "priorities[0]: pools (is l4): cannot be combined with accelerator, capacity_type"),
         ([{"machine": "g2-standard-8"}], ACCOUNT, "priorities[0]: accelerator, capacity_type, gpus: missing; set only pools"),
         (
             [SPOT, {**SPOT, "capacity_type": "on-demand"}],
@@ -144,7 +144,7 @@ def test_its_name_is_an_output(outputs: Outputs) -> None:
         ([{**SPOT, "capacity_type": "queued"}], AUTOPILOT, "capacity_type (is queued): must be one of reserved, flex-start, spot, on-d"),
         ([{**RESERVED, "reservation": None}], AUTOPILOT, "reservation: is required with capacity_type reserved"),
         ([{**SPOT, "reservation": {"name": "bought"}}], AUTOPILOT, "reservation (is bought): is not allowed with capacity_type spot; set"),
-        ([{**RESERVED, "max_run_seconds": 3600}], AUTOPILOT, "max_run_seconds: nodes of reserved do not end; leave it out"),
+        ([{**RESERVED, "max_run_seconds": 3600}], AUTOPILOT, "priorities[0]: max_run_seconds: reserved nodes have no time"),
         ([SPOT], {"autopilot": True}, "service_account: is missing, so GKE's pools would use the project's default one"),
         ([{"pools": ["l4"]}], ACCOUNT, "service_account: every priority names existing pools"),
         ([{"pools": ["l4"]}], {"consolidation_delay_minutes": 0}, "consolidation_delay_minutes (is 0): must be 1 to 1440"),

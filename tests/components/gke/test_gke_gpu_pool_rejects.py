@@ -40,7 +40,7 @@ def refused(changes: dict[str, Any]) -> str:
             ("gpu-pool-without-taint: GkeGpuNodePool l4: taints: other pods would fill the nodes; add nvidia.com/gpu=present:NoSchedule"),
         ),
         ({"taints": taint(effect="PreferNoSchedule")}, "gpu-pool-without-taint: GkeGpuNodePool l4: taints (is nvidia.com/gpu:PreferNo"),
-        ({"taints": taint(value="true")}, "taints[nvidia.com/gpu].value (is true): GKE sets a taint of this key with the value present"),
+        ({"taints": taint(value="true")}, "taints[nvidia.com/gpu].value (is true): GKE sets a taint with this key and the"),
         ({"taints": [*taint(), {"key": "team", "value": "x", "effect": "Never"}]}, "taints[team].effect (is Never): must be one of"),
         (
             {**QUEUED, "taints": [*taint(), {"key": "cloud.google.com/gke-queued", "value": "true", "effect": "NoSchedule"}]},
@@ -88,7 +88,7 @@ def test_a_pool_without_limit_or_taint_or_with_a_label_or_taint_that_gke_sets_is
         ({"reservation": {"use": "any"}}, "reservation (is any): is only for reserved pools, and this pool is spot; leave it out"),
         ({**RESERVED, "reservation": {"use": "some"}}, "reservation.use (is 'some'): is not one of the allowed values"),
         ({**RESERVED, "reservation": {"use": "specific"}}, "reservation: use: specific needs a name; with use: any, leave the name out"),
-        ({**RESERVED, "reservation": {"use": "any", "name": "l4"}}, "reservation (is 'l4'): use: specific needs a name, and use: any"),
+        ({**RESERVED, "reservation": {"use": "any", "name": "l4"}}, "reservation (is 'l4'): use: specific needs a name; with"),
     ],
 )
 def test_options_that_a_capacity_type_forbids_or_lacks_are_refused(change: dict[str, Any], problem: str) -> None:

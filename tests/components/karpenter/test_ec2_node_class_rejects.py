@@ -34,7 +34,7 @@ BLOCK = {"reservation_kind": "capacity-block", "reservation_ids": ["cr-0a1b2c3d4
         ({"boot_disk_throughput_mib": 1001}, "boot_disk_throughput_mib (is 1001): should be at most 1000"),
         ({"boot_disk_gib": 20, "boot_disk_iops": 10_001}, "l4: boot_disk_iops is above 500 for each GiB; raise boot_disk_gib"),
         ({"boot_disk_iops": 3000, "boot_disk_throughput_mib": 751}, "l4: boot_disk_throughput_mib is above a quarter of boot_disk_iops"),
-        ({"efa_interfaces": -1}, "efa_interfaces (is -1): must be the number of the machine's network cards with EFA, at most 149"),
+        ({"efa_interfaces": -1}, "efa_interfaces (is -1): must be the machine's number of EFA cards, at most 149 without the"),
         ({"efa_first_card": 1}, "efa_first_card (is 1): must be a network card's number, from 0, of a machine with efa_interfaces"),
         ({"efa_interfaces": 4, "efa_first_card": -1}, "efa_first_card (is -1): must be a network card's number, from 0"),
         ({"reservation_kind": "future"}, "reservation_kind (is future): is not a kind of reservation; use on-demand or capacity-block"),

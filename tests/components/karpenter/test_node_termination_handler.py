@@ -60,7 +60,7 @@ def test_its_nodes_and_its_reaction_to_a_recommendation_can_be_set() -> None:
     [
         ({"karpenter_queue": "training"}, "termination-handler-beside-karpenter: NodeTerminationHandler handler: karpenter_queue"),
         ({"karpenter_queue": ""}, "termination-handler-beside-karpenter: NodeTerminationHandler handler: karpenter_queue (is '')"),
-        ({"node_selector": {}}, "NodeTerminationHandler handler: node_selector (is {}): must have at least one label"),
+        ({"node_selector": {}}, "node_selector (is {}): is empty, so the handler would run on all nodes"),
     ],
 )
 def test_arguments_that_would_drain_nodes_twice_or_watch_all_are_refused_before_anything_is_registered(

@@ -107,7 +107,7 @@ def test_its_outputs_are_full_names(outputs: Outputs) -> None:
     [
         ({"queue": "9lives"}, "queue (is '9lives', 6 characters): must have 3 to 243 letters"),
         ({"queue": "google-tasks"}, "begin with a letter but not with goog; shorten or respell it"),
-        ({"grace_seconds": 571}, "grace_seconds (is 571): must be 0 to 570, which a deadline can outlast; give the pool's grace period"),
+        ({"grace_seconds": 571}, "grace_seconds (is 571): must be 0 to 570, because the ack deadline must be longer; give the"),
         ({"ack_deadline_seconds": 601}, "ack_deadline_seconds (is 601): Pub/Sub accepts 10 to 600; choose a value in that range"),
         ({"ack_deadline_seconds": 9}, "ack_deadline_seconds (is 9): Pub/Sub accepts 10 to 600"),
         ({"ack_deadline_seconds": 44}, "ack_deadline_seconds (is 44): is too short for grace_seconds 15: a task would be delivered again"),

@@ -131,7 +131,7 @@ def test_its_outputs_are_the_queues_for_workers_and_for_dead_letters(outputs: Ou
         ({"region": "cn-north-1"}, "partition (is 'aws'): region cn-north-1"),
         (
             {"grace_seconds": 43171},
-            "grace_seconds (is 43171): must be 0 to 43170, which a lease can outlast; give the workers' grace period",
+            "grace_seconds (is 43171): must be 0 to 43170, because the lease must be longer; give the workers' grace period",
         ),
         ({"lease_seconds": 43201}, "lease_seconds (is 43201): must be 1 to 43200; choose a value in that range"),
         (

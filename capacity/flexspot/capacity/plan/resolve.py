@@ -443,7 +443,7 @@ def _same_gpus(path: str, machines: tuple[Machine, ...], gpu: Gpu, gpus_per_node
         if other is None or other.name != gpu.name or other.memory_mib != gpu.memory_mib or gpus_per_node not in other.counts:
             has = f"{other.counts[0]} x {other.model}" if other else "no GPU"
             problem = f"has {has}, but {machines[0].name} has {gpus_per_node} x {gpu.model}"
-            remedy = "the machines of a pool have the same GPUs; put it in a separate pool"
+            remedy = "all machines of a pool must have the same GPUs; put it in a separate pool"
             yield SettingsProblem(f"{path}.alternatives.{number}", repr(machine.name), problem, remedy, "mixed-gpus-in-pool")
 
 

@@ -99,7 +99,7 @@ def _dws(pool: RequestedPool) -> Iterator[SettingsProblem]:
         yield SettingsProblem("min_nodes", str(pool.min_nodes), why, "leave it out", "dws-pool-with-floor")
     for option, value, given in (("surge", "given", pool.options.surge is not None), ("hold_upgrades", "true", pool.options.hold_upgrades)):
         if given:
-            why = f"{pool.capacity_type} nodes are not upgraded: they stay the same until they end"
+            why = f"{pool.capacity_type} nodes are not upgraded: they keep their version until they are deleted"
             yield SettingsProblem(option, value, why, "leave it out", "upgrades-of-dws-pool")
     if not pool.machine.flex_start:
         given = sorted(each.name for each in machines_of(Vendor.GCP).values() if each.flex_start and each.gpu)
@@ -148,7 +148,11 @@ def _reservation(pool: RequestedPool) -> Iterator[SettingsProblem]:
     elif reservation is not None and reservation.use is ReservationUse.ANY and reservation.project:
         remedy = "leave out the project"
         yield SettingsProblem(
-            "reservation.project", reservation.project, "use: any uses every open reservation", remedy, "reservation-not-used"
+            "reservation.project",
+            reservation.project,
+            "has no effect with use: any, which uses every open reservation",
+            remedy,
+            "reservation-not-used",
         )
 
 
@@ -212,7 +216,7 @@ def _options_of_gpus(pool: RequestedPool) -> Iterator[SettingsProblem]:
 
 def _capacity(pool: RequestedPool) -> Iterator[SettingsProblem]:
     if pool.capacity_type is CapacityType.QUEUED:
-        why = "queued nodes are requested with NVIDIA GPUs, and Google does not document TPUs for such requests"
+        why = "Google documents queued capacity only for NVIDIA GPUs, not for TPUs"
         yield SettingsProblem("capacity_type", "queued", why, "use flex-start, spot, reserved or on-demand", "tpus-not-queued")
     reservation = pool.options.reservation
     if reservation is not None and reservation.use is ReservationUse.ANY:

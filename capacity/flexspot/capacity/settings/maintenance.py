@@ -77,7 +77,7 @@ class MaintenanceExclusion(DescribedRecord):
     @model_validator(mode="after")
     def _has_an_end(self) -> Self:
         if self.ends is None and self.scope is ExclusionScope.NO_UPGRADES:
-            raise ValueError("no_upgrades has no day on which it ends; set ends, or another scope")
+            raise ValueError("scope no_upgrades requires ends; set it, or choose another scope")
         if self.ends is not None and self.ends <= self.starts:
             raise ValueError(f"ends on {self.ends}, which is not after {self.starts}; use a later day")
         return self
@@ -106,7 +106,7 @@ class Maintenance(DescribedRecord):
     @model_validator(mode="after")
     def _window_is_long_enough(self) -> Self:
         if len(set(self.days)) < len(self.days):
-            raise ValueError("days lists a day twice; list it once")
+            raise ValueError("days contains the same day twice; list it once")
         names = [each.name for each in self.exclusions]
         if len(set(names)) < len(names):
             raise ValueError("two exclusions have the same name; give each a unique name")

@@ -23,7 +23,7 @@ def _ipv4_range(written: str) -> str:
     try:
         IPv4Network(written)
     except ValueError as error:
-        raise ValueError(f"is not an IPv4 range: {_where(written)}; a range such as 10.0.0.0/20 begins at its first address") from error
+        raise ValueError(f"is not an IPv4 range: {_where(written)}; write the first address of the range, as in 10.0.0.0/20") from error
     return written
 
 

@@ -61,7 +61,7 @@ def problem_of(models: Mapping[Platform, type[BaseModel]], platform: Platform, e
         return _not_a_setting(models, platform, location)
     if kind == "missing":
         field = model_at(models[platform], location[:-1]).model_fields[str(location[-1])]
-        return SettingsProblem(path, "", "is missing", f"it is {_form(field) or _accepted(field.annotation)}")
+        return SettingsProblem(path, "", "is missing", f"set it to {_form(field) or _accepted(field.annotation)}")
     # A mapping is shown by its name. Where another type is expected, the name would mislead.
     misleads = isinstance(written, dict) and not kind.startswith("value_error")
     value_text = "" if misleads else shown(cast("object", written))
@@ -290,7 +290,7 @@ def _not_yaml(error: yaml.YAMLError) -> SettingsProblem:
 def _platform_of(value: object, source: str) -> Platform:
     """Return the value of `cloud`. Every other setting depends on it, so a problem with it is reported first and alone."""
     if not isinstance(value, dict):
-        raise SettingsError(source, [SettingsProblem("(all)", shown(value), "should be settings by name, such as cloud: local", "")])
+        raise SettingsError(source, [SettingsProblem("(all)", shown(value), "must be a mapping of settings, such as cloud: local", "")])
     written = value_at(value, ("cloud",))
     if written is None:
         raise SettingsError(source, [SettingsProblem("cloud", "", "is missing", nearest("", Platform))])
@@ -309,7 +309,7 @@ def _unsupported(value: object, path: str, left: Iterator[int], around: tuple[in
     below = (*around, id(value))
     if next(left, None) is None:
         yield SettingsProblem(
-            path.partition(".")[0], "", f"contains over {_MOST_VALUES:,} values, including those before it", "leave the aliases out"
+            path.partition(".")[0], "", f"brings the settings to over {_MOST_VALUES:,} values", "replace its YAML aliases"
         )
         return
     if below[-1] in around or len(around) > _MOST_LEVELS:

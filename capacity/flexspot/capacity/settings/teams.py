@@ -62,7 +62,7 @@ class Stop(StrEnum):
 
 def _pinned(image: str) -> str:
     if problem := unpinned_reason(image):
-        raise ValueError(f"{problem}; name a release, better a digest (IMAGE@sha256:...)")
+        raise ValueError(f"{problem}; use a version tag or, better, a digest (IMAGE@sha256:...)")
     return image
 
 
@@ -148,7 +148,7 @@ RESERVED_GROUPS = ("system:", "eks:", "aws:", "amazon:", "iam:")
 
 def _group_of_people(group: str) -> str:
     if group.startswith("system:"):
-        raise ValueError("is a group of the cluster itself; name a group of people, because every user is in some groups of the cluster")
+        raise ValueError("is a group of the cluster itself, and some of these contain every user; name a group of people")
     if group.startswith("arn:") and not re.fullmatch(IAM_ROLE, group):
         raise ValueError("is not a role; name the role that people assume (arn:aws:iam::ACCOUNT:role/NAME), not a user or a session")
     return group

@@ -342,7 +342,7 @@ def without_capacity(plan: Plan, request: JobRequest, kind: str, leaving_out: tu
     kept = tuple(each for each in had if each not in leaving_out)
     if not kept:
         requested = ", ".join(each.value for each in had)
-        problem = f"does not suit {request.pods} pods of which {pods_at_once(request)} run at once"
+        problem = f"cannot serve {request.pods} pods of which {pods_at_once(request)} run at once"
         remedy = "use one pod, or choose a class with other capacity"
         refuse(f"{kind} {request.name}", [SettingsProblem("capacity", requested, problem, remedy)])
     return request.model_copy(update={"capacity": kept})

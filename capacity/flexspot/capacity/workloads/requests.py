@@ -226,8 +226,8 @@ def image_problems(request: WorkloadRequest) -> list[SettingsProblem]:
     problem = "" if request.allow_moving_image else unpinned_reason(request.image)
     if not problem:
         return []
-    remedy = "use a release, or better a digest (IMAGE@sha256:...), or set allow_moving_image"
-    return [SettingsProblem("image", repr(request.image), f"{problem}: a replaced pod may run another program", remedy)]
+    remedy = "use a version tag or, better, a digest (IMAGE@sha256:...), or set allow_moving_image"
+    return [SettingsProblem("image", repr(request.image), f"{problem}: a replacement pod may run another image", remedy)]
 
 
 def label_problems(request: WorkloadRequest) -> list[SettingsProblem]:

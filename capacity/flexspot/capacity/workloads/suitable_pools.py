@@ -248,7 +248,7 @@ class _Narrowing:
         if candidates and not found:
             has = ", ".join(f"{name} has {nodes}" for name, nodes in slices.items())
             problem = f"is not a whole slice of class {self._route.workload_class} ({has}), and a job must use all nodes of a slice"
-            remedy = f"request {' or '.join(map(str, sorted(set(slices.values()))))} pods of a CheckpointedJob or a FlexStartJob"
+            remedy = f"request {' or '.join(map(str, sorted(set(slices.values()))))} pods, and use a CheckpointedJob or a FlexStartJob"
             self.problems.append(SettingsProblem("pods", str(pods), problem, remedy))
         return found
 

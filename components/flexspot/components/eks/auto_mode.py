@@ -177,7 +177,7 @@ class AutoAddons(pulumi.ComponentResource):
         check_place(f"{where}:", args["account"], args["partition"], args["region"])
         check_role_options(f"{where}:", args["iam_path"], args["permissions_boundary"])
         if RECOMMENDED in args["addon_versions"].values() and not args["version"]:
-            problem = f"is missing, but the version {RECOMMENDED} of an add-on depends on it"
+            problem = f"is missing, but version {RECOMMENDED} of an add-on requires it"
             refuse(where, SettingsProblem("version", "", problem, "name the Kubernetes version, such as 1.35"))
         super().__init__("flexspot:index:AutoAddons", name, given, opts)
         policies = ConfigMap(

@@ -94,7 +94,7 @@ def priority_spec(where: str, priority: ComputeClassPriorityArgs, *, autopilot: 
         if autopilot:
             refuse(where, SettingsProblem("pools", ", ".join(pools), "Autopilot has no declared pools", "set machine and GPUs instead"))
         if beside := sorted(given - {"pools"}):
-            refuse(where, SettingsProblem("pools", ", ".join(pools), f"excludes {', '.join(beside)}", "use two priorities"))
+            refuse(where, SettingsProblem("pools", ", ".join(pools), f"cannot be combined with {', '.join(beside)}", "use two priorities"))
         if not pools or len(set(pools)) != len(pools):
             refuse(where, SettingsProblem("pools", ", ".join(pools) or "empty", "must be at least one pool, each once", ""))
         return {"nodepools": list(pools)}
@@ -145,7 +145,7 @@ def _capacity_fields(where: str, capacity_type: str, priority: ComputeClassPrior
     if capacity_type == CapacityType.FLEX_START:
         return _flex_start(where, priority)
     if beside := sorted(key for key in _TIME_LIMITS if priority.get(key) is not None):
-        raise ValueError(f"{where}: {', '.join(beside)}: nodes of {capacity_type} do not end; leave it out, or use spot or flex-start")
+        raise ValueError(f"{where}: {', '.join(beside)}: {capacity_type} nodes have no time limit; leave it out, or use spot or flex-start")
     if reservation is None:
         # Autopilot only uses reservations that are named, so open ones need no exclusion.
         return {"spot": False}
@@ -159,7 +159,7 @@ def _spot(where: str, priority: ComputeClassPriorityArgs) -> dict[str, Any]:
     shortest, longest = _SPOT_RUN_SECONDS
     if seconds is not None and not shortest <= seconds <= longest:
         raise ValueError(
-            f"{where}: max_run_seconds (is {seconds}): Spot allows {shortest} to {longest} (120 days); leave it out for no end"
+            f"{where}: max_run_seconds (is {seconds}): Spot allows {shortest} to {longest} (120 days); leave it out for no limit"
         )
     if grace is not None and grace not in _GRACES:
         refuse(where, SettingsProblem("shutdown_grace_seconds", str(grace), "a ComputeClass allows 30 or 120", "pods get 15 seconds less"))

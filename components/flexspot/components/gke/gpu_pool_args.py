@@ -338,7 +338,7 @@ def _taints_and_labels(where: str, args: GkeGpuNodePoolArgs) -> Iterator[Setting
         refuse(f"gpu-pool-without-taint: {where}", problem)
     for taint in of_gpus:
         if taint["value"] != "present":
-            problem = "GKE sets a taint of this key with the value present, so the nodes would have two"
+            problem = "GKE sets a taint with this key and the value 'present', so the nodes would have two"
             yield SettingsProblem(f"taints[{key}].value", taint["value"], problem, "write present")
     for taint in taints:
         if taint["effect"] not in TAINT_EFFECTS:

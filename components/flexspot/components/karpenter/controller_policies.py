@@ -221,7 +221,7 @@ def controller_policies(scope: ControllerScope) -> dict[str, PolicyDocument]:
         if characters > MANAGED_POLICY_CHARACTERS:
             raise ValueError(
                 f"policy {policy} of Karpenter's controller has {characters:,} characters without white space; IAM accepts at most "
-                f"{MANAGED_POLICY_CHARACTERS:,}; shorten the cluster's name of {len(scope.cluster)}, which the policy contains many times"
+                f"{MANAGED_POLICY_CHARACTERS:,}; shorten the cluster's name ({len(scope.cluster)} characters), which the policy repeats"
             )
     return documents
 

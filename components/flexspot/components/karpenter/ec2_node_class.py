@@ -298,7 +298,7 @@ def check_efa(where: str, args: NodeClassArgs) -> None:
     """Raise ValueError, beginning with `where`, for interfaces that no machine has."""
     most, efa, first = MOST_INTERFACES - 1, args.get("efa_interfaces") or 0, args.get("efa_first_card") or 0
     if not 0 <= efa <= most:
-        cards = f"must be the number of the machine's network cards with EFA, at most {most} in addition to one with an address"
+        cards = f"must be the machine's number of EFA cards, at most {most} without the one that has an address"
         refuse(where, SettingsProblem("efa_interfaces", str(efa), cards, "leave it out for none"))
     if first < 0 or (first and not efa):
         problem = "must be a network card's number, from 0, of a machine with efa_interfaces"

@@ -194,8 +194,8 @@ class NodeTerminationHandler(pulumi.ComponentResource):
             conflict = "must be None, because Karpenter drains its nodes itself and both would drain the same ones"
             refuse(f"{RULE}: {where}", SettingsProblem("karpenter_queue", repr(queue), conflict, "leave the handler out"))
         if not node_selector:
-            problem = "must have at least one label, or the handler would run on all nodes"
-            remedy = "name a label of the nodes that AWS may take back, or leave it out"
+            problem = "is empty, so the handler would run on all nodes"
+            remedy = "name a label of the interruptible nodes, or leave node_selector out for Spot nodes"
             refuse(where, SettingsProblem("node_selector", str(node_selector), problem, remedy))
         super().__init__("flexspot:index:NodeTerminationHandler", name, {**args, "node_selector": node_selector}, opts)
         drain_on_rebalance = args.get("drain_on_rebalance", False)

@@ -368,7 +368,7 @@ def _check_queue(where: str, queue: QueueArgs) -> None:
 def _check_weight(where: str, weight: int) -> None:
     # Kueue accepts weight 0, with which a queue never gets anything.
     if weight < 1:
-        refuse(where, SettingsProblem("weight", str(weight), "must be at least 1", "raise it, or remove its share"))
+        refuse(where, SettingsProblem("weight", str(weight), "must be at least 1", "raise it, or remove the quota"))
 
 
 class Queues(pulumi.ComponentResource):

@@ -180,7 +180,7 @@ def _check(name: str, args: PubsubWorkQueueArgs, resolved: _ResolvedQueue) -> No
         refuse(owner, SettingsProblem("queue", f"{queue!r}, {len(queue)} characters", form, "shorten or respell it"))
     most_grace = MOST_ACK_SECONDS - ACK_MARGIN_SECONDS
     if not 0 <= grace <= most_grace:
-        bounds = f"must be 0 to {most_grace}, which a deadline can outlast"
+        bounds = f"must be 0 to {most_grace}, because the ack deadline must be longer"
         refuse(owner, SettingsProblem("grace_seconds", str(grace), bounds, "give the pool's grace period"))
     ranges = {
         "ack_deadline_seconds": (resolved.ack_deadline_seconds, LEAST_ACK_SECONDS, MOST_ACK_SECONDS),

@@ -172,7 +172,7 @@ def check_work_queue(name: str, args: SqsWorkQueueArgs, shape: WorkQueueShape) -
         refuse(owner, SettingsProblem("queue", repr(args["queue"]), form, "respell it"))
     most_grace = MOST_LEASE_SECONDS - LEASE_MARGIN_SECONDS
     if not 0 <= (grace := args["grace_seconds"]) <= most_grace:
-        bounds = f"must be 0 to {most_grace}, which a lease can outlast"
+        bounds = f"must be 0 to {most_grace}, because the lease must be longer"
         refuse(owner, SettingsProblem("grace_seconds", str(grace), bounds, "give the workers' grace period"))
     ranges = {
         "lease_seconds": (shape.lease_seconds, 1, MOST_LEASE_SECONDS),

@@ -153,7 +153,7 @@ def _check_unqueued(where: str, unqueued: UnqueuedArgs) -> None:
         refuse(where, SettingsProblem("unqueued.gpus", gpus, "must be 0 or more", "use 0 for a team without services, or a ceiling"))
     for resource, devices in unqueued.get("devices", {}).items():
         if resource not in BY_RESOURCE or devices < 0:
-            allowed, remedy = f"must be 0 or more of {', '.join(BY_RESOURCE)}", "correct the resource or its number"
+            allowed, remedy = f"must be at least 0, of one of {', '.join(BY_RESOURCE)}", "correct the resource or its number"
             refuse(where, SettingsProblem(f"unqueued.devices.{resource}", str(devices), allowed, remedy))
     if "devices" in unqueued and (devices := sum(unqueued["devices"].values())) != unqueued["gpus"]:
         refuse(where, SettingsProblem("unqueued.gpus", gpus, "is not the sum of unqueued.devices", f"write {devices}"))

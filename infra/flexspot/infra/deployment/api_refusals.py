@@ -302,7 +302,7 @@ def refusal(found: Iterable[Refusal], tried: Iterable[str]) -> ExplainedError | 
     remedies = "; ".join(dict.fromkeys(each.remedy for each in left))
     options = " ".join(dict.fromkeys(f"{OPTION} {each.rule}" for each in left))
     return ExplainedError(
-        "the cloud would refuse this change after other changes were made. Nothing was changed.",
+        "the cloud would refuse this change halfway, after other changes. The run was not started, and nothing was changed.",
         f"{remedies}. To try anyway, run the same command with {options}",
         evidence=tuple(each.words for each in left),
     )

@@ -351,7 +351,7 @@ def cloud_run(stack: str, settings: GkeSettings | EksSettings, resources: ExitSt
     found = command_line()
     missing, remedies = missing_pieces(found, settings.cloud)
     if found is None or missing:
-        raise refused(stack, f"official pieces are missing: {'; '.join(missing)}.", "; ".join(remedies))
+        raise refused(stack, f"the Pulumi command line or its plugins are missing: {'; '.join(missing)}.", "; ".join(remedies))
     access = require_access(stack, settings)
     backend = backend_of(stack, found)
     require_passphrase(stack, backend)

@@ -303,7 +303,9 @@ def _check_answers(stack: str, answers: Iterable[str], pending: Iterable[Pending
     if unknown := [urn for urn in answers if urn not in open_urns]:
         raise ExplainedError(
             f"--made, --not-made: no interrupted run of stack {stack} was creating {', '.join(unknown)}.",
-            "name a resource of the lines above, or remove the option." if open_urns else "remove the option; no creation is open.",
+            "name a resource of the lines above, or remove the option."
+            if open_urns
+            else "remove the option; no interrupted creation waits for an answer.",
             evidence=tuple(open_urns),
             exit_code=ExitCode.BAD_USAGE,
         )

@@ -110,7 +110,7 @@ def platform_of(cluster: TeamCluster) -> Plan:
         raise explained(error, "the platform's ConfigMap cannot be read") from error
     if found is None:
         problem = f"namespace {cluster.namespace} has no ConfigMap {CONFIG_MAP}."
-        remedy = "name your team with --team, or ask the platform's operators to run `flexspot up` of this release, which creates it."
+        remedy = "name your team with --team, or ask the platform's operators to run `flexspot up` with this release, which creates it."
         raise ExplainedError(problem, remedy, exit_code=ExitCode.BAD_USAGE)
     try:
         return read_team_view(found.get("data", {}).get(KEY, ""))
@@ -135,7 +135,7 @@ def explained(error: ApiException, doing: str) -> ExplainedError:
     elif status == _TOO_MANY or status >= _BROKEN:
         remedy, problem = "try again in a minute.", "the API server is overloaded or broken"
     else:
-        remedy, problem = "change what the line above says.", "the cluster rejects it"
+        remedy, problem = "correct what the cluster rejects, in the line above.", "the cluster rejects it"
     return ExplainedError(f"{doing}: {problem}.", remedy, exit_code=ExitCode.BAD_USAGE, evidence=(words,))
 
 

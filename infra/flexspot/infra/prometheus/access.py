@@ -75,7 +75,7 @@ def access_to(  # noqa: PLR0913 -- each is an option of the command line
     token = _token(token_file, token_env)
     if token is not None:
         if any(name.lower() == "authorization" for name in found):
-            raise _wrong("--header: Authorization excludes --token-file and --token-env.", "give only one of them.")
+            raise _wrong("--header: Authorization cannot be combined with --token-file or --token-env.", "give only one of them.")
         found["Authorization"] = f"Bearer {token}"
     return PrometheusAccess(address, found, ca, _signer(urlsplit(address), auth, aws_region, {name.lower() for name in found}))
 
@@ -150,7 +150,7 @@ def _signer(address: SplitResult, auth: CloudAuth | None, aws_region: str | None
     by_token = "authorization" in headers
     if by_token and (auth is not None or amazon):
         whose = f"--prometheus-auth: {auth} signs" if auth else "--prometheus: Amazon Managed Service for Prometheus accepts only signed"
-        raise _wrong(f"{whose} requests, which excludes a token and an Authorization header.", "remove the token and the header.")
+        raise _wrong(f"{whose} requests, so a token or an Authorization header cannot be used.", "remove the token and the header.")
     if auth is not None and own not in {None, auth}:
         raise _wrong(f"--prometheus-auth: {host} is a service of {own}, not of {auth}.", "remove --prometheus-auth.")
     chosen = auth or (None if by_token else own)

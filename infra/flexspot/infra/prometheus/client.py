@@ -67,7 +67,7 @@ def read_reply(reply: Reply, access: PrometheusAccess | None = None) -> QueryRes
             raise TooLargeError(said)
         raise ExplainedError(
             f"Prometheus refused a query (HTTP {reply.status}).",
-            "fix what the line above says; --match and --step change the queries.",
+            "fix the problem in the line above; --match and --step change the queries.",
             evidence=(said,),
         )
     content = _mapping(data.get("data"))
@@ -101,7 +101,7 @@ def _json(reply: Reply, access: PrometheusAccess | None) -> dict[str, Any]:
         ) from error
     _require_access(reply, access, hide(_said(_mapping(cast("object", data))))[:_SHOWN])
     if not isinstance(data, dict):
-        raise ExplainedError(f"--prometheus: the server answered with JSON of another form (HTTP {reply.status}).", _NOT_PROMETHEUS)
+        raise ExplainedError(f"--prometheus: the server answered with JSON that is not Prometheus' (HTTP {reply.status}).", _NOT_PROMETHEUS)
     return _mapping(cast("object", data))
 
 

@@ -187,7 +187,7 @@ class PeriodReader:
             half = (end - start) // self.step // 2 * self.step
             if half == 0:
                 raise ExplainedError(
-                    f"--match: a single moment of {query.question} exceeds the limit of Prometheus or of this command.",
+                    f"--match: {query.question} at a single moment returns more than Prometheus or this command allows.",
                     "select one cluster with --match, or raise Prometheus' --query.max-samples.",
                     evidence=(str(error),),
                 ) from error

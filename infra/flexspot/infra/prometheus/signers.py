@@ -63,7 +63,7 @@ def _first(refusals: Refusals, words: str, otherwise: tuple[str, str], reply: Re
 _AWS_SERVICE = "aps"
 _AWS_EXTRA = "prometheus-aws"
 _AWS_LOG_IN = (
-    "log in as for the aws command, for example with `aws sso login` and AWS_PROFILE, or run in a pod whose service account has a role "
+    "log in as for the AWS CLI, for example with `aws sso login` and AWS_PROFILE, or run in a pod whose service account has a role "
     "(IRSA or EKS Pod Identity)."
 )
 _AWS_ASK = "see what `aws sts get-caller-identity` says here, and run the same command again."

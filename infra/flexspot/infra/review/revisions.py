@@ -118,7 +118,7 @@ def _git(
     if check and done.returncode != 0:
         raise ExplainedError(
             f"`git {arguments[0]}` failed in {folder}.",
-            "fix what the lines above say, and run the same command again.",
+            "fix the problem in the lines above, and run the same command again.",
             evidence=tuple(done.stderr.decode(errors="replace").splitlines()[-_EVIDENCE_LINES:]),
         )
     return done

@@ -118,7 +118,13 @@ def flavors_do_not_take_a_pools_name(pool: ResolvedPool) -> Iterator[SettingsPro
     """Refuse pool names that begin with any-, the prefix of flavors of several pools."""
     if pool.name.startswith("any-"):
         remedy = "choose a name that does not begin with any-"
-        yield SettingsProblem(f"{pool.path}.name", repr(pool.name), "has the prefix of flavors of several pools", remedy, "reserved-name")
+        yield SettingsProblem(
+            f"{pool.path}.name",
+            repr(pool.name),
+            "begins with any-, the prefix of flavors that cover several pools",
+            remedy,
+            "reserved-name",
+        )
 
 
 def pools_do_not_take_a_name_of_the_platform(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
@@ -180,11 +186,11 @@ def a_pool_has_one_decider(resolved: ResolvedSettings, pool: ResolvedPool) -> It
     deciders = {each.fallback for _, each in _served(resolved, pool)}
     if len(deciders) > 1:
         written = ", ".join(f"{name} ({each.fallback})" for name, each in _served(resolved, pool))
-        problem = "these classes fall back for different reasons"
+        problem = "the classes of a pool must have the same fallback"
         yield SettingsProblem(f"{pool.path}.serves", written, problem, "split the pool", "shared-pool-with-conflicting-classes")
     unqueued = [name for name, each in _served(resolved, pool) if not each.queued]
     if pool.settings.capacity_type is CapacityType.QUEUED and (Fallback.STOCK_OUT in deciders or unqueued):
-        problem = "queued capacity is requested through a queue, and its classes can fall back only by quota"
+        problem = "a pool with queued capacity can only serve classes that wait in a queue and fall back by quota"
         remedy = "list only queued classes with fallback: quota"
         written = ", ".join(pool.settings.serves)
         yield SettingsProblem(f"{pool.path}.serves", written, problem, remedy, "queued-capacity-without-queue")
@@ -200,7 +206,7 @@ def stock_outs_are_watched_where_flavors_are_pools(resolved: ResolvedSettings) -
     path, local = "queueing.stock_outs.watch", resolved.settings.cloud is Platform.LOCAL
     if local or resolved.autopilot:
         problem = (
-            "needs nodes that run images, but the lab has fake nodes"
+            "needs nodes that run pods, but the lab's nodes are fake"
             if local
             else "needs node pools to know which capacity is out of stock, but Autopilot has none"
         )
@@ -269,7 +275,7 @@ def _one_gpu_for_each_compute_class(resolved: ResolvedSettings) -> Iterator[Sett
     for name, each in resolved.classes.items():
         gpus = sorted({pool.gpu.name for pool in resolved.pools.values() if name in pool.settings.serves})
         if each.fallback is Fallback.STOCK_OUT and each.queued and len(gpus) > 1:
-            problem = "its single flavor would count different GPUs"
+            problem = "its single flavor would put different GPUs under one quota"
             remedy = "split it into one class for each GPU type"
             yield SettingsProblem(f"classes.{name}", ", ".join(gpus), problem, remedy, "compute-class-with-several-gpus")
 
@@ -283,7 +289,7 @@ def a_class_has_one_kind_of_accelerator(resolved: ResolvedSettings) -> Iterator[
             of_kind = {kind: [pool.name for pool in pools if pool.gpu.accelerator.resource == kind] for kind in kinds}
             written = "; ".join(f"{kind}: {', '.join(names)}" for kind, names in of_kind.items())
             problem = "is served by pools with different accelerators, but its pods request only one of them"
-            remedy = "add a class for each accelerator to `classes`, and let its pools serve it"
+            remedy = "add a class for each accelerator to `classes`, and list it in `serves` of the pools with that accelerator"
             yield SettingsProblem(f"classes.{name}", written, problem, remedy, "class-with-several-accelerators")
 
 

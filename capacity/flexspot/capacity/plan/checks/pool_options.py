@@ -70,7 +70,7 @@ def runs_end_before_their_nodes(resolved: ResolvedSettings, pool: ResolvedPool) 
         if end is None or (each.run_limit_hours is not None and each.run_limit_hours * SECONDS_OF_AN_HOUR <= end):
             continue
         limit = "no run_limit_hours" if each.run_limit_hours is None else f"run_limit_hours {each.run_limit_hours}"
-        problem = f"the pool's nodes end after {end // SECONDS_OF_AN_HOUR} hours, but class {name} has {limit}"
+        problem = f"the pool's nodes are deleted after {end // SECONDS_OF_AN_HOUR} hours, but class {name} has {limit}"
         remedy = f"set run_limit_hours of {name} to {end // SECONDS_OF_AN_HOUR} or less, or let it write checkpoints"
         yield SettingsProblem(f"{pool.path}.serves", name, problem, remedy, "run-limit-beyond-nodes", refused=not each.checkpoint)
 

@@ -66,8 +66,8 @@ def limits_need_another_queue(resolved: ResolvedSettings) -> Iterator[SettingsPr
         *(["weight"] if team.weight != 1 else []),
     ]
     for field in inert:
-        problem = f"has no effect: team {team.name} is alone in cohort {team.cohort or resolved.settings.cohort}"
-        remedy = "give another team in the cohort a share, or leave it out"
+        problem = f"has no effect: no other team has a share in cohort {team.cohort or resolved.settings.cohort}"
+        remedy = "give another team of the cohort a share, or leave it out"
         yield SettingsProblem(f"teams.{number}.{field}", "", problem, remedy, "alone-in-cohort", refused=False)
 
 
@@ -152,7 +152,9 @@ def unqueued_gpus_are_of_unqueued_pools(resolved: ResolvedSettings) -> Iterator[
         promised = resolved.unqueued_gpus[name]
         if not pool.queued and promised > pool.ceiling.gpus:
             problem = f"teams may use {promised} GPUs of pool {name} at once, but its ceiling is {pool.ceiling.gpus}: some pods would wait"
-            yield SettingsProblem("teams", "", problem, "lower them, or raise the ceiling", "unqueued-gpus-above-ceiling", refused=False)
+            yield SettingsProblem(
+                "teams", "", problem, "lower the teams' unqueued GPUs, or raise the ceiling", "unqueued-gpus-above-ceiling", refused=False
+            )
         if promised == 0 and not pool.queued:
             problem = f"no team may use pool {name}: none has unqueued GPUs of it"
             remedy = f"set unqueued.{name} for the teams that run services"

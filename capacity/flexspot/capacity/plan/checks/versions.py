@@ -55,7 +55,7 @@ def kube_proxy_follows_the_cluster(resolved: ResolvedSettings) -> Iterator[Setti
             path, repr(version), f"is {wrong} the cluster's {cluster}, which Kubernetes does not support", remedy, "kube-proxy-skew"
         )
     elif behind:
-        problem = f"is older than the cluster's {cluster}: a new cluster does not get it, and a running one keeps it"
+        problem = f"is older than the cluster's {cluster}: EKS does not install it on a new cluster, and a running cluster keeps it"
         yield SettingsProblem(path, repr(version), problem, remedy, "kube-proxy-behind", refused=False)
 
 
@@ -71,8 +71,8 @@ def addons_are_known_for_the_version(resolved: ResolvedSettings) -> Iterator[Set
     left = [name.value for name in (Addon.KUBE_PROXY, Addon.COREDNS, Addon.VPC_CNI) if name not in _named(resolved)]
     if left:
         known = list(table.kubernetes)
-        problem = f"has no known versions of {', '.join(left)}: EKS chooses them when it creates them, and an upgrade does not change them"
-        remedy = f"name them in cluster.addon_versions (versions are known for {known[0]} to {known[-1]})"
+        problem = f"Flexspot knows no version of {', '.join(left)} for it: EKS chooses one at creation, and upgrades do not change it"
+        remedy = f"set the versions in cluster.addon_versions (Flexspot knows those for {known[0]} to {known[-1]})"
         yield SettingsProblem("cluster.version", repr(cluster), problem, remedy, "addons-not-known", refused=False)
 
 

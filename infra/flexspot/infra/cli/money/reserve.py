@@ -279,7 +279,9 @@ def reserve(
         _by_use(one, use if use is not None else (baseline or 0, hours_per_month), prices_file, terms, form)
         return
     if (terms.committed_usd_per_hour or terms.on_demand_usd_per_hour) and one is None:
-        raise typer.BadParameter("a price belongs to one machine. Add --machine and --region, or give the prices in a file with --prices.")
+        raise typer.BadParameter(
+            "prices in options apply to one machine. Add --machine and --region, or give the prices in a file with --prices."
+        )
     discard = None
     if prometheus is None:
         found = read_machine_hours(history or ())

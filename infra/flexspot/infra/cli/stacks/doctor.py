@@ -253,9 +253,11 @@ _LIBRARIES = {Platform.GKE: {"pulumi_gcp": "gke", "google.auth": "gke"}, Platfor
 
 def _cloud(cloud: Platform, found: CommandLine | None, stacks: _Stacks, *, ask: bool) -> Iterator[Piece]:
     missing, remedies = missing_pieces(found, cloud)
-    yield from (_missing("official piece", said, remedy) for said, remedy in zip(missing, remedies, strict=True))
+    yield from (_missing("Pulumi or plugin", said, remedy) for said, remedy in zip(missing, remedies, strict=True))
     if not missing and found is not None:
-        yield Piece("official pieces", PieceStanding.HERE, f"pulumi {found.version} and the provider plugins, in the versions of the SDKs")
+        yield Piece(
+            "Pulumi and plugins", PieceStanding.HERE, f"pulumi {found.version} and the provider plugins, in the versions of the SDKs"
+        )
     if absent := [*_libraries(_LIBRARIES[cloud])]:
         yield from absent
         return

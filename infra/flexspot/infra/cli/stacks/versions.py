@@ -202,7 +202,7 @@ class AwsImages:
 
     @staticmethod
     def _refused(error: Exception) -> ExplainedError:
-        return refused("AWS", "images", error, "log in as for the aws command, with the permission ssm:GetParametersByPath.")
+        return refused("AWS", "images", error, "log in as for the AWS CLI, with the permission ssm:GetParametersByPath.")
 
 
 def _show_releases(file: ImageFile, versions: list[str]) -> None:
