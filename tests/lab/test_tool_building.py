@@ -249,7 +249,7 @@ def test_a_patch_changes_the_program_and_one_that_no_longer_fits_stops_the_build
 
     assert printed(tools.binary("hello")) == "patched v1.2.3, please\n"
     assert '"hello "' in (tmp_path / "source" / "main.go").read_text(), "the module's own source is left as it is"
-    with pytest.raises(ValueError, match="1 times, not 2"):
+    with pytest.raises(ValueError, match="2 times, but found 1"):
         ensure_tools(tmp_path / "links", Silence(), tmp_path / "cache", (outdated,))
 
 

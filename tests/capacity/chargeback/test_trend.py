@@ -142,4 +142,4 @@ def test_reports_that_cannot_be_put_side_by_side_are_refused(tmp_path: Path, oth
 def test_a_missing_file_or_another_file_is_refused_with_the_remedy(tmp_path: Path) -> None:
     (tmp_path / "bad.json").write_text("[" * 100_000)
     for path in (tmp_path / "bad.json", tmp_path / "none.json", tmp_path):
-        assert "write one with flexspot chargeback report --month" in run([path], code=2)
+        assert "write one with `flexspot chargeback report --month" in run([path], code=2)
