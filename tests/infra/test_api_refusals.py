@@ -206,7 +206,7 @@ def test_up_refuses_what_the_cloud_refuses_and_says_what_to_do() -> None:
     refused = refusal(found, ())
     assert refused is not None
     assert refused.exit_code == ExitCode.UNMET
-    assert "Nothing was changed" in refused.problem
+    assert "nothing was changed" in refused.problem
     assert "one above what is deployed" in refused.remedy
     assert "Unsupported Kubernetes minor version update from 1.34 to 1.36" in refused.evidence[0]
     assert refused.remedy.endswith("--try-refused version")

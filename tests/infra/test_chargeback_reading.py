@@ -93,7 +93,7 @@ def test_a_large_reply_is_halved_and_a_single_moment_that_is_too_large_is_report
     assert allocated(reading(fake, tmp_path / "a", largest_reply=20_000), fake) == 28 * 4
 
     error = failure(fake, tmp_path / "b", largest_reply=80)
-    assert "a single moment of nodes" in error.problem
+    assert "nodes at a single moment returns more" in error.problem
     assert "--match" in error.remedy
 
 
@@ -110,7 +110,7 @@ def test_temporary_failures_are_retried(fake: FakePrometheus, tmp_path: Path, st
         ((200, "text/html", b"<html><head><title>Log in\n to Grafana</title>"), "a page titled 'Log in to Grafana'"),
         ((404, "", b""), "no content type"),
         ((200, "application/json", b'{"status": "success", "data": {"resultType": "matrix", "result": [{"met'), "not with JSON"),
-        (as_json([1, 2]), "JSON of another form"),
+        (as_json([1, 2]), "JSON that is not Prometheus'"),
         (as_json({"status": "success", "data": {"resultType": "vector", "result": []}}), "the answer to a range query is not a matrix"),
         (
             as_json({"status": "success", "data": {"resultType": "matrix", "result": [{"metric": {}}]}}),
@@ -209,7 +209,7 @@ def test_an_unwritable_resume_folder_is_reported(fake: FakePrometheus, tmp_path:
         ({"token_env": "FLEXSPOT_TEST_TWO"}, "has more than a token"),
         (
             {"token_env": "FLEXSPOT_TEST_TOKEN", "headers": ["authorization: Basic eA=="]},
-            "Authorization excludes --token-file and --token-env",
+            "Authorization cannot be combined with --token-file or --token-env",
         ),
     ],
 )

@@ -86,7 +86,7 @@ def test_a_stack_file_runs_no_code(project: Project) -> None:
 def test_nested_aliases_end_a_check_at_once(below: str, project: Project) -> None:
     project.write(below, bomb("    ") + below)
 
-    project.refused("contains over 100,000 values")
+    project.refused("brings the settings to over 100,000 values")
 
 
 @pytest.mark.parametrize(

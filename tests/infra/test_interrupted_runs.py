@@ -217,5 +217,5 @@ def test_an_answer_about_another_resource_is_refused_with_the_pending_ones() -> 
 
 
 def test_an_answer_without_a_pending_create_is_refused() -> None:
-    with pytest.raises(ExplainedError, match="no creation is open"):
+    with pytest.raises(ExplainedError, match="no interrupted creation waits"):
         settle(StackStub(), {VPC: None})

@@ -1,4 +1,4 @@
-"""Requirements of a run over a cloud stack: Pulumi's official pieces, credentials of the stack's account, a backend."""
+"""Requirements of a run over a cloud stack: the Pulumi command line and plugins, credentials of the stack's account, a backend."""
 
 from __future__ import annotations
 
