@@ -105,7 +105,7 @@ def shown(written: object) -> str:
 
 
 def value_at(value: Any, location: Location) -> Any:
-    """Return the value at `location`, or None if there is none."""
+    """Return the value at `location`, or None without one."""
     for step in location:
         try:
             value = value[step]

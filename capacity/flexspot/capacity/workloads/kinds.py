@@ -72,7 +72,7 @@ KINDS: dict[str, WorkloadKind] = {each.name: each for each in _ALL}
 
 
 def kind_named(name: str) -> WorkloadKind:
-    """Return the kind with this name. Raises WorkloadError with the nearest name if there is none."""
+    """Return the kind with this name. Raises WorkloadError, with the nearest name, for an unknown one."""
     if name not in KINDS:
         raise WorkloadError(name, [SettingsProblem("kind", repr(name), "is not a kind of workload", nearest(name, KINDS))])
     return KINDS[name]

@@ -195,7 +195,7 @@ class AutoAddons(pulumi.ComponentResource):
 
 
 NODE_POLICIES = ("AmazonEKSWorkerNodeMinimalPolicy", "AmazonEC2ContainerRegistryPullOnly")
-"""Policies to join with separate credentials for pods, and to pull images. No one logs in to such nodes, so there is none for sessions.
+"""Policies to join with separate credentials for pods, and to pull images. Such nodes allow no logins, so no policy for sessions is needed.
 
 awsdocs/amazon-eks-user-guide, latest/ug/automode/automode-get-started-cli.adoc at 01385604, "Node IAM Role" (read 2026-11-25).
 """

@@ -231,7 +231,7 @@ def stop_job(name: Job, team: TeamName = None, kubeconfig: Kubeconfig = None, co
 
 
 def _jobs(kubeconfig: Path | None, context: str | None, team: str | None, name: str | None) -> tuple[TeamCluster, list[JobState]]:
-    """Return the team's jobs, or those of one name. Raises ExplainedError if there is none of that name."""
+    """Return the team's jobs, or those of one name. Raises ExplainedError for an unknown name."""
     from flexspot.infra.jobs.access import connect  # noqa: PLC0415
     from flexspot.infra.jobs.submission import states_of  # noqa: PLC0415
 

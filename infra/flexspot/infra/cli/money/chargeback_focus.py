@@ -45,7 +45,7 @@ def _billed(charge: LineCharge) -> Decimal:
 
 
 def _discount(charge: LineCharge) -> dict[str, str]:
-    """Return the columns of the commitment that pays for a charge, with the amount that it takes. Empty if there is none."""
+    """Return the columns of the commitment that pays for a charge, with the amount that it takes. Empty without a commitment."""
     supply = charge.supply
     if supply.plan is None:
         return {}
@@ -141,7 +141,7 @@ COLUMNS = (
 _PROVIDERS = {Vendor.AWS: "AWS", Vendor.GCP: "Google Cloud"}
 _COMPUTE = {Vendor.AWS: "Amazon Elastic Compute Cloud", Vendor.GCP: "Compute Engine"}
 _NO_VALUE = frozenset({NO_TEAM, NONE, CENTRAL, PLATFORM, UNKNOWN})
-"""Values of a line that mean that there is none. FOCUS uses null for that."""
+"""Values that stand for a missing one. FOCUS uses null for that."""
 
 _FOR = {
     ChargeKind.ALLOCATED: "GPUs that pods had",

@@ -71,7 +71,7 @@ SpotUsd = Annotated[Decimal | None, usd_option("--spot-usd", "The Spot price of 
 
 
 def cloud_of(machine: str) -> Vendor:
-    """Return the cloud whose catalog has the machine. Raises ExplainedError if there is none."""
+    """Return the cloud whose catalog has the machine. Raises ExplainedError for an unknown machine."""
     for cloud in Vendor:
         if machine in machines_of(cloud):
             return cloud

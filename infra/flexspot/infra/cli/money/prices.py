@@ -85,7 +85,7 @@ def _machines(cloud: Vendor, names: list[str] | None) -> list[Machine]:
 def _regions(cloud: Vendor, written: list[str] | None) -> list[str]:
     """Return the given regions, or those of the project's stacks on the cloud.
 
-    Raises ExplainedError for an invalid region, or if there is none.
+    Raises ExplainedError for an invalid or missing region.
     """
     form = AWS_REGION if cloud is Vendor.AWS else GCP_REGION
     for region in written or ():
