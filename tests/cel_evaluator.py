@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from flexspot.policies.admission.guarantee import MAY_EVERYWHERE
 from flexspot.policies.inventory.pod_gpus import POD_MAKERS
 from flexspot.policies.own_rules.evaluation import evaluate, used_variables
 
@@ -14,20 +15,25 @@ if TYPE_CHECKING:
 
 _RESOURCES = {
     ("", "LimitRange"): "limitranges",
+    ("", "PersistentVolumeClaim"): "persistentvolumeclaims",
     ("", "ResourceQuota"): "resourcequotas",
     **{kind: maker.resource for kind, maker in POD_MAKERS.items()},
 }
 
 
-def judged(
+def judged(  # noqa: PLR0913 -- a request and its namespace are described by exactly these
     policy: AdmissionPolicy,
     written: dict[str, Any],
     *,
     namespace_labels: Mapping[str, str] | None = None,
+    namespace_annotations: Mapping[str, str] | None = None,
     old: dict[str, Any] | None = None,
     sender: str = "ann@acme.com",
 ) -> dict[str, list[str]] | None:
-    """Return the violations per rule of an object that is created, or updated from `old`. None if the policy does not apply."""
+    """Return the violations per rule of an object that is created, or updated from `old`. None if the policy does not apply.
+
+    Service accounts outside the object's namespace have rights in the whole cluster.
+    """
     group = written["apiVersion"].rpartition("/")[0]
     operation = "CREATE" if old is None else "UPDATE"
     asked = {
@@ -40,9 +46,13 @@ def judged(
         "object": written,
         "oldObject": old or {},
         "request": {"operation": operation, "namespace": namespace, "userInfo": {"username": sender}},
-        "namespaceObject": {"metadata": {"name": namespace, "labels": dict(namespace_labels or {})}},
+        "namespaceObject": {
+            "metadata": {"name": namespace, "labels": dict(namespace_labels or {}), "annotations": dict(namespace_annotations or {})}
+        },
     }
-    if not all(evaluate(condition.expression, **values) for condition in policy.conditions):
+    # This evaluator has no authorizer.
+    may = str(not sender.startswith(f"system:serviceaccount:{namespace}:")).lower()
+    if not all(evaluate(condition.expression.replace(MAY_EVERYWHERE, may), **values) for condition in policy.conditions):
         return None
     variables: dict[str, Any] = {}
     for each in policy.variables:

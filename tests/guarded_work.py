@@ -4,20 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from flexspot.policies.admission.form import Guarantee
-from flexspot.policies.admission.guarantee import guarantee_policies
+from flexspot.policies.admission.guarantee import Guarantee, guarantee_policies
+from flexspot.policies.admission.scheduling_options import CONTAINER_LIMITS, QUEUES
 
 TEAM = "team-a"
-COMES, GOES, CLAIMS, STOPS = guarantee_policies(
-    Guarantee(
-        {TEAM: ("default", "big")},
-        {TEAM: ("cpu",)},
-        {"gpu-notebooks": 28800, "gpu-training": 576000},
-        ("gpu-production",),
-        120,
-        {f"queue.{TEAM}.{name}": "" for name in ("default", "big", "cpu")},
-    )
-)
+FACTS = Guarantee({"gpu-notebooks": 28800, "gpu-training": 576000}, ("gpu-production",), 120, ("cloud.google.com/gce-topology-block",))
+COMES, GOES, CLAIMS, STOPS = guarantee_policies(FACTS)
+ANNOTATIONS = {QUEUES: "big=l4.l4-spot cpu= default=l4.l4-spot", CONTAINER_LIMITS: "cpu=16 memory=64Gi"}
+"""Annotations of the team's namespace."""
 
 Object = dict[str, Any]
 

@@ -14,7 +14,7 @@ from flexspot.capacity.settings.stack_file import parse_settings
 from flexspot.infra.declaring.rules import pack_configuration, rules_of
 from flexspot.policies.admission.guarantee import NAME, guarantee_of, guarantee_policies
 from flexspot.policies.admission.policy import admission_policies
-from flexspot.policies.admission.scheduling_options import QUEUE, facts_of
+from flexspot.policies.admission.scheduling_options import facts_of
 from flexspot.policies.judging import read_settings
 from flexspot.policies.rules import all_rules
 
@@ -30,9 +30,6 @@ STACKS = ("local", "dev-gke", "prod-gke", "dev-eks", "prod-eks")
 
 LONGEST_EXPRESSION = 100_000
 """Most code points of one expression for the API server's CEL parser (cel-go, parser options)."""
-
-LONGEST_NAME = 40
-"""Most letters of a team's name."""
 
 
 def actions(declarations: Any) -> set[str]:
@@ -139,9 +136,23 @@ def test_owner_labels_are_added_if_the_clusters_version_supports_it(stack: str, 
     assert build_plan(parse_settings(settings, stack)).admission.owner_labels == filled_in
 
 
-def test_an_expression_has_room_for_the_facts_of_two_hundred_teams() -> None:
-    specs = [each["spec"] for each in as_shipped("prod-eks").inputs_of(POLICY)]
-    longest = max(len(each["expression"]) for spec in specs for each in spec["variables"])
-    of_a_team = max(len(key) + len(value) for key, value in facts_of(plan_of("prod-eks")).items() if key.startswith(QUEUE))
+def test_policies_do_not_grow_with_the_number_of_teams_and_projects() -> None:
+    few, many = (with_teams(count) for count in (2, 200))
 
-    assert longest + 200 * (of_a_team + LONGEST_NAME) < LONGEST_EXPRESSION
+    assert many.inputs_of(POLICY) == few.inputs_of(POLICY)
+    assert many.inputs_of(BINDING) == few.inputs_of(BINDING)
+    assert (
+        max(len(each["expression"]) for policy in many.inputs_of(POLICY) for each in policy["spec"]["variables"]) < LONGEST_EXPRESSION / 3
+    )
+    read = [each["metadata"]["annotations"] for each in many.inputs_of("kubernetes:core/v1:Namespace") if "annotations" in each["metadata"]]
+    assert [each["flexspot.dev/projects"].count(" ") for each in read] == [49] * 200
+
+
+def with_teams(count: int) -> Any:
+    """Return the declarations of the local stack with this number of teams, of fifty projects each."""
+    settings = shipped("local")
+    first = {key: value for key, value in settings["teams"][0].items() if key in {"shares", "submitters", "viewers"}}
+    projects = [f"project-{number}" for number in range(50)]
+    settings["teams"] = [{**first, "name": f"team-{number:03}", "shares": {}, "projects": projects} for number in range(count)]
+    settings["teams"][0]["shares"] = first["shares"]
+    return declared("local", settings)

@@ -118,8 +118,10 @@ def with_policies_of(declared: Declarations, cluster: Cluster, team: str, *, gua
 
     Without `guards`, policies that protect a guarantee are left out: lint has no rules for them.
     """
-    for name, labels in ((team, {TEAM_LABEL: team}), (ELSEWHERE, {})):
-        cluster.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}})
+    of_program = {each["metadata"]["name"]: each["metadata"] for each in declared.inputs_of("kubernetes:core/v1:Namespace")}
+    read = {"annotations": of_program[team]["annotations"]} if team in of_program else {}
+    for name, metadata in ((team, {"labels": {TEAM_LABEL: team}, **read}), (ELSEWHERE, {})):
+        cluster.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, **metadata}})
     every = [each.inputs for each in declared.made.values() if "admissionregistration.k8s.io" in each.type]
     with with_policies(cluster, [each for each in every if guards or not each["metadata"]["name"].startswith(NAME)], team) as server:
         yield server

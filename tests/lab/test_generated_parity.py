@@ -16,7 +16,7 @@ from stack_readings import readings_of
 
 from flexspot.capacity.catalog.node_labels import GPU_RESOURCE, TEAM_LABEL
 from flexspot.policies.admission.policy import admission_policies
-from flexspot.policies.admission.scheduling_options import MOST_GPUS, facts_of
+from flexspot.policies.admission.scheduling_options import MOST_GPUS, facts_of, team_annotations
 from flexspot.policies.core import read_source
 from flexspot.policies.inventory.reading.source import from_manifest
 from flexspot.policies.judging import Level, Settings
@@ -35,10 +35,12 @@ STOPPING = {rule.name for rule in all_rules() if rule.level is Level.MANDATORY}
 
 def evaluated(stack: str, objects: list[KubeObject], namespace_labels: dict[str, str]) -> list[tuple[KubeObject, Answer]]:
     """Return the verdicts of a stack's policies on objects, from a CEL evaluator that needs no API server."""
-    policies = admission_policies(facts_of(plan_of(stack)))
+    plan = plan_of(stack)
+    policies, read = admission_policies(facts_of(plan)), team_annotations(plan, plan.teams[0])
     answers: list[tuple[KubeObject, Answer]] = []
     for each in objects:
-        judged_by = [found for policy in policies if (found := judged(policy, each, namespace_labels=namespace_labels))]
+        named = {"namespace_labels": namespace_labels, "namespace_annotations": read}
+        judged_by = [found for policy in policies if (found := judged(policy, each, **named))]
         answers.append((each, Answer(each, "", {}, {rule: said[0] for found in judged_by for rule, said in found.items() if said})))
     return answers
 

@@ -45,6 +45,7 @@ def in_queue(name: str | None) -> dict[str, Any]:
     return {"metadata": {"labels": {QUEUE_LABEL: name}}}
 
 
+OWNER = {"apiVersion": "batch/v1", "kind": "Job", "name": "running", "uid": "1"}
 CHANGES: dict[str, tuple[str, dict[str, Any], str]] = {
     "a queue that is not there": ("waiting", in_queue("fast"), "work-past-the-queue"),
     "no queue any more": ("waiting", in_queue(None), "kueue"),
@@ -54,7 +55,8 @@ CHANGES: dict[str, tuple[str, dict[str, Any], str]] = {
     "another queue while it runs": ("running", in_queue("cpu"), "work-in-the-wrong-queue"),
     "a queue that is not there while it runs": ("running", in_queue("fast"), "work-past-the-queue"),
     "every node while it runs": ("running", pod_spec(tolerations=[{"operator": "Exists"}]), "kubernetes"),
-    "more pods while it runs": ("running", {"spec": {"parallelism": 8}}, "taken"),
+    "more pods while it runs": ("running", {"spec": {"parallelism": 8}}, "more-pods-than-completions"),
+    "elastic while it runs": ("running", {"metadata": {"annotations": {"kueue.x-k8s.io/elastic-job": "true"}}}, "label-of-kueues-own"),
     "a part of another's": (
         "waiting",
         {"metadata": {"ownerReferences": [{"apiVersion": "batch/v1", "kind": "Job", "name": "running", "uid": "1", "controller": True}]}},
@@ -62,8 +64,9 @@ CHANGES: dict[str, tuple[str, dict[str, Any], str]] = {
     ),
     "a finalizer": ("running", {"metadata": {"finalizers": ["acme.com/keep"]}}, "finalizer-of-ones-own"),
     "billed to others": ("waiting", {"metadata": {"labels": {"flexspot.dev/team": "beta"}}}, "billed-to-others"),
-    # Tried last: until Kueue has suspended it again, its template cannot be changed at all.
-    "a start by hand": ("waiting", {"spec": {"suspend": False}}, "taken"),
+    "a start by hand": ("waiting", {"spec": {"suspend": False}}, "work-past-the-queue"),
+    "a reference to another": ("waiting", {"metadata": {"ownerReferences": [OWNER]}}, "taken"),
+    "a part of it by two changes": ("waiting", {"metadata": {"ownerReferences": [{**OWNER, "controller": True}]}}, "owner-of-ones-own"),
 }
 
 
@@ -87,6 +90,27 @@ def test_no_change_of_work_takes_another_teams_share(platform: QueuePlatform, cl
         return {each["metadata"]["name"] for each in jobs if not each["spec"].get("suspend")} <= admitted
 
     cluster.wait_for(JOB, started_as_admitted, "that nothing runs but what Kueue has admitted", namespace=namespace)
+
+
+def test_an_editor_labels_a_running_pod_and_neither_keeps_nor_deletes_it_slowly(platform: QueuePlatform, cluster: Cluster) -> None:
+    namespace, editor = platform.own("alpha"), Member(cluster.kubeconfig, DEPLOYERS)
+    name = running_pods(cluster.list(POD, namespace))[0]["metadata"]["name"]
+    pods = editor._resource(POD)  # noqa: SLF001 -- the client of this person, with options that `delete` has not
+
+    assert outcome_of(editor.patch, POD, name, {"metadata": {"labels": {"looked-at": "true"}}}, namespace) == "taken"
+    assert outcome_of(editor.patch, POD, name, {"metadata": {"finalizers": ["acme.com/keep"]}}, namespace) == "finalizer-of-ones-own"
+    for slowly in (121, 31_536_000):
+        answer = outcome_of(pods.delete, name=name, namespace=namespace, body={"gracePeriodSeconds": slowly})
+        assert answer == "grace-beyond-the-platforms"
+        eviction = {
+            "apiVersion": "policy/v1",
+            "kind": "Eviction",
+            "metadata": {"name": name, "namespace": namespace},
+            "deleteOptions": {"gracePeriodSeconds": slowly},
+        }
+        created = outcome_of(pods.subresources["eviction"].create, name=name, namespace=namespace, body=eviction)
+        assert created in {"forbidden", "grace-beyond-the-platforms"}
+    assert running_pods(cluster.list(POD, namespace))[0]["metadata"]["name"] == name
 
 
 def test_running_pods_get_neither_containers_nor_gpus(platform: QueuePlatform, cluster: Cluster) -> None:

@@ -17,6 +17,7 @@ from flexspot.capacity.values.verdict import Verdict
 from flexspot.capacity.workloads.kinds import objects_of
 from flexspot.capacity.workloads.requests import SERVICE_ACCOUNT, WorkloadError
 from flexspot.policies.admission.guarantee import guarantee_of, guarantee_policies
+from flexspot.policies.admission.scheduling_options import team_annotations
 from flexspot.policies.core import judge_all
 from flexspot.policies.inventory.reading.source import from_manifest, from_pulumi
 from flexspot.policies.judging import DEFAULTS
@@ -144,9 +145,13 @@ def test_a_member_may_submit_everything_that_can_be_rendered(
     """Admission rejects none of it, whoever submits it."""
     plan = plan_of(stack)
     comes, *_ = guarantee_policies(guarantee_of(plan))
-    answers = [
-        (each, judged(comes, each, namespace_labels={TEAM_LABEL: each["metadata"]["labels"][TEAM_LABEL]})) for each in rendered(plan)
-    ]
+    read = {team.name: team_annotations(plan, team) for team in plan.teams}
+
+    def answer(each: KubeObject) -> dict[str, list[str]] | None:
+        team = each["metadata"]["labels"][TEAM_LABEL]
+        return judged(comes, each, namespace_labels={TEAM_LABEL: team}, namespace_annotations=read[team])
+
+    answers = [(each, answer(each)) for each in rendered(plan)]
 
     asked = [(each, found) for each, found in answers if found is not None]
     assert {each["kind"] for each, _ in asked} >= kinds

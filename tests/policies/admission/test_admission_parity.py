@@ -25,7 +25,7 @@ from stack_readings import readings_of
 
 from flexspot.capacity.catalog.platform import Platform
 from flexspot.policies.admission.policy import admission_policies
-from flexspot.policies.admission.scheduling_options import LABEL, MOST_GPUS, QUEUE, VIA, WAY, facts_of
+from flexspot.policies.admission.scheduling_options import LABEL, MOST_GPUS, QUEUED, QUEUES, VIA, WAY, facts_of, team_annotations
 from flexspot.policies.core import read_source
 from flexspot.policies.inventory.pod_gpus import SYSTEM_NAMESPACE
 from flexspot.policies.inventory.reading.source import from_manifest
@@ -143,11 +143,11 @@ def test_work_of_a_team_gets_the_verdicts_of_lint_with_all_objects_of_the_stack(
     policies = admission_policies(facts)
     broken: set[str] = set()
     sent = [*jobs_of(plan), *(in_namespace(each.manifest, team) for each in written())]
-    labels = namespace_labels(stack, team)
+    labels, read = namespace_labels(stack, team), team_annotations(plan, plan.teams[0])
     for most, manifests in by_most_gpus(sent, facts).items():
         settings = Settings(values={"gpu-container-above-maximum": {MOST_GPUS: most}})
         for each, by_rules in zip(manifests, rule_messages_of_each(manifests, among, settings), strict=True):
-            by_forms = problems_by_forms(each, policies, namespace_labels=labels)
+            by_forms = problems_by_forms(each, policies, namespace_labels=labels, namespace_annotations=read)
 
             assert agree(by_rules, by_forms), (each, by_rules, by_forms)
             broken |= {name for name, problems in by_rules.items() if problems}
@@ -167,7 +167,7 @@ def through_a_flavor(labels: dict[str, str], pod: Manifest, **spec: Any) -> tupl
     sent = job(labels={"kueue.x-k8s.io/queue-name": "gpus"}, spec=spec, **pod)
     objects = queues("nvidia.com/gpu", nodeLabels=labels)
     lines = ["NodePool rung", "flavor ladder", "0", "", *(f"{word}{key}={each}" for word in (LABEL, VIA) for key, each in labels.items())]
-    facts = {f"{WAY}ladder.rung": "\n".join(lines), f"{QUEUE}team-a.gpus": "ladder.rung"}
+    facts = {f"{WAY}ladder.rung": "\n".join(lines), QUEUED: "true"}
     return sent, [read_source(from_manifest(each)) for each in objects], facts
 
 
@@ -190,7 +190,8 @@ def test_additions_of_a_queue_are_judged_in_the_same_words(rule: str, labels: di
 
     assert len(problems) == 1
     assert "flavor ladder" in problems[0]
-    assert problems_by_forms(sent, admission_policies(facts))[rule] == problems
+    read = {QUEUES: "gpus=ladder.rung"}
+    assert problems_by_forms(sent, admission_policies(facts), namespace_annotations=read)[rule] == problems
 
 
 def pod_priority(manifest: Manifest) -> str:

@@ -13,7 +13,7 @@ from program_declarations import plan_of
 
 from flexspot.policies.admission.forms import all_forms
 from flexspot.policies.admission.policy import AdmissionPolicy, admission_policies
-from flexspot.policies.admission.scheduling_options import facts_of
+from flexspot.policies.admission.scheduling_options import QUEUED, facts_of
 from flexspot.policies.core import read_source
 from flexspot.policies.inventory.reading.source import from_manifest
 from flexspot.policies.judging import Settings, read_settings
@@ -108,7 +108,7 @@ def test_survived_interruptions_and_queued_kinds_can_be_configured() -> None:
         "nodeSelector": {"karpenter.sh/capacity-type": "spot"},
         "containers": [{"name": "train", "resources": {"limits": {"nvidia.com/gpu": 1}}}],
     }
-    facts = {"queue.team-a.gpus": ""}
+    facts = {QUEUED: "true"}
     rules = {"job-dies-on-interruption", "job-without-queue"}
 
     def broken(changed: dict[str, Any]) -> set[str]:

@@ -85,6 +85,11 @@ class TeamArgs(TypedDict):
     labels: dict[str, str]
     """Labels of all of the team's objects, including its owner and team labels."""
 
+    annotations: NotRequired[dict[str, str]]
+    """Annotations of the namespace, such as those that admission policies read. Only users who may change namespaces change them.
+
+    Default: none."""
+
     hard: dict[str, str]
     """Maximum for the namespace at once, by ResourceQuota key, as Kubernetes quantities.
 
@@ -301,9 +306,10 @@ class Team(pulumi.ComponentResource):
         check_team(name, args)
         super().__init__("flexspot:index:Team", name, {**args}, opts)
         child = pulumi.ResourceOptions(parent=self)
-        namespace = Namespace(
-            f"{name}-namespace", metadata=ObjectMetaArgs(name=args["namespace"], labels={**args["labels"], **restricted()}), opts=child
+        metadata = ObjectMetaArgs(
+            name=args["namespace"], labels={**args["labels"], **restricted()}, annotations=args.get("annotations") or None
         )
+        namespace = Namespace(f"{name}-namespace", metadata=metadata, opts=child)
         self.namespace = namespace.metadata.apply(lambda metadata: str(metadata.name))
 
         # By its plain name, so that a first preview, and its policies, show the namespace of each object.

@@ -41,7 +41,7 @@ from flexspot.components.tenancy.priorities import Priorities, PrioritiesArgs, W
 from flexspot.components.tenancy.team import Team, TeamArgs, restricted
 from flexspot.policies.admission.guarantee import guarantee_of, guarantee_policies
 from flexspot.policies.admission.policy import KEYS, PATCHES, admission_policies, labelled
-from flexspot.policies.admission.scheduling_options import facts_of
+from flexspot.policies.admission.scheduling_options import facts_of, team_annotations
 from flexspot.policies.judging import DEFAULTS
 
 if TYPE_CHECKING:
@@ -201,6 +201,7 @@ def _team(plan: Plan, team: TeamPlan, annotations: Mapping[str, pulumi.Input[str
         TeamArgs,
         team,
         labels={**plan.labels, TEAM_LABEL: team.name},
+        annotations=team_annotations(plan, team),
         unqueued=unqueued if team.unqueued_priority_classes else None,
         # True where claims of other owners are rejected rather than warned about.
         own_claims=plan.admission.mode is AdmissionMode.ENFORCE,

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 _FIELD = re.compile(r"\{(\w+)\}")
 
-FEW_PLACES, MOST_PLACES = 64, 256
-"""Usual and largest length of lists in pods and jobs whose elements are read by index. Teams' namespaces refuse longer lists."""
+MOST_PLACES = 64
+"""Largest length of lists in pods and jobs whose elements are read by index. Teams' namespaces refuse longer lists."""
 
 
 def text(value: str) -> str:
@@ -64,21 +64,13 @@ def places_between(first: int, end: int) -> str:
     return f"[{', '.join(map(str, range(first, end)))}]"
 
 
-PLACES = places_between(0, FEW_PLACES)
-"""Indexes of a list of usual length. CEL's macros pass elements without their index."""
-
-FURTHER_PLACES = places_between(FEW_PLACES, MOST_PLACES)
-"""Further indexes of a long list, so that only long lists have their cost."""
-
-
-def all_places(listed: str) -> str:
-    """Return at least as many indexes as the list has, from the variables `places` and `furtherPlaces`."""
-    return f"(size({listed}) > {FEW_PLACES} ? variables.places + variables.furtherPlaces : variables.places)"
+PLACES = places_between(0, MOST_PLACES)
+"""Indexes of a list. CEL's macros pass elements without their index."""
 
 
 def places(listed: str) -> str:
-    """Return the indexes of a list."""
-    return f"{all_places(listed)}.filter(i, i < size({listed}))"
+    """Return the indexes of a list, from the variable `places`."""
+    return f"variables.places.filter(i, i < size({listed}))"
 
 
 def either(*conditions: str) -> str:

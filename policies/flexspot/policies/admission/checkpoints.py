@@ -12,9 +12,7 @@ import re
 from typing import TYPE_CHECKING
 
 from flexspot.policies.admission.cel import (
-    FEW_PLACES,
     MOST_PLACES,
-    all_places,
     either,
     every,
     first_of,
@@ -38,15 +36,17 @@ if TYPE_CHECKING:
 PLACES = "checkpointPlaces"
 """Name of the variable with a list for each pod set of GPU work: the reason why it loses checkpoints, in the rule's words, or nothing."""
 
-_AT_ONCE, _FURTHER_AT_ONCE = 4, 16
-"""Containers whose paths a single variable compares with their mounts, within the cost limit for a hundred paths and sixty mounts.
+_MOST_ARGUMENTS = 256
+"""Arguments of a container that are looked at."""
 
-With more than FEW_PLACES containers each is smaller, because the API server limits the size of objects.
-"""
+_AT_ONCE = 4
+"""Containers whose paths a single variable compares with their mounts, within the cost limit for a hundred paths and sixty mounts."""
 
 
 def checkpoint_variables(parameters: Parameters) -> Iterator[tuple[str, str]]:
     """Yield the variable PLACES after its dependencies. They need the variables `gpuWork` and `places`."""
+    # Index of a list of arguments, which may be long.
+    yield "manyPlaces", places_between(0, _MOST_ARGUMENTS)
     # The pod's volumes that end with it or its node, and their names.
     ending = let(
         "ending",
@@ -69,10 +69,8 @@ def checkpoint_variables(parameters: Parameters) -> Iterator[tuple[str, str]]:
     previous = "checkpointWriters"
     yield previous, f"variables.checkpointPaths.map(p, {_pod_set(writers, '[]')})"
 
-    steps = [(first, first + _AT_ONCE) for first in range(0, FEW_PLACES, _AT_ONCE)]
-    steps += [(first, first + _FURTHER_AT_ONCE) for first in range(FEW_PLACES, MOST_PLACES, _FURTHER_AT_ONCE)]
-    for first, end in steps:
-        some = f"{places_between(first, end)}.filter(i, i < size(p.containers)).map(i, p.containers[i])"
+    for first in range(0, MOST_PLACES, _AT_ONCE):
+        some = f"{places_between(first, first + _AT_ONCE)}.filter(i, i < size(p.containers)).map(i, p.containers[i])"
         losing = f"size(p.losing) > 0 ? p.losing : {some}.filter(c, size(c.said) > 0 || c.given.exists(g, {_IS_LOST}))"
         name = f"checkpointsLost{first}"
         yield name, f"variables.{previous}.map(p, {_pod_set('p.containers', losing)})"
@@ -120,7 +118,8 @@ def _given(parameters: Parameters) -> str:
     # Few arguments match, so only names are computed for all of them, and the rest only for matches.
     name = "a[j].split('=')[0]"
     value = "a[j].contains('=') ? a[j].substring(a[j].indexOf('=') + 1) : j + 1 < size(a) ? a[j + 1] : ''"
-    named = f"{all_places('a')}.filter(j, j < size(a) && a[j].startsWith('-') && {is_spelled(name)})"
+    some = f"(size(a) > {MOST_PLACES} ? variables.manyPlaces : variables.places)"
+    named = f"{some}.filter(j, j < size(a) && a[j].startsWith('-') && {is_spelled(name)})"
     arguments = let("a", f"{list_at('CONTAINER', 'command')} + {list_at('CONTAINER', 'args')}", f"{named}.map(j, {_pair(name, value)})")
     written = every("v.?name.hasValue()", "v.?value.hasValue()", is_spelled("v.name"), is_folder("v.value"))
     return (

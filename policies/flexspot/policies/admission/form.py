@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from flexspot.capacity.catalog.node_labels import QUEUE_PRIORITY_LABEL
 from flexspot.policies.admission.cel import (
-    FURTHER_PLACES,
     PLACES,
     either,
-    entry,
     every,
     mapping,
     mapping_at,
     sentence,
     text,
     text_at,
-    texts,
 )
 from flexspot.policies.admission.checkpoints import checkpoint_variables
-from flexspot.policies.admission.pods import ASKS, SERVES_NODES, pod_sets, queued_metadata
-from flexspot.policies.admission.scheduling_options import QUEUE_NAME, WAYS
+from flexspot.policies.admission.pods import ASKS, SERVES_NODES, pod_sets, pod_templates, queued_metadata
+from flexspot.policies.admission.scheduling_options import QUEUE_NAME, QUEUES_OF_NAMESPACE, WAYS
 from flexspot.policies.inventory.pod_gpus import POD_MAKERS as KINDS
 from flexspot.policies.rules.storage import checkpoint_on_ephemeral_volume
 from flexspot.policies.values.finding import PREFIX, ConfiguredSuppression
@@ -68,8 +64,8 @@ POD_SETS, WORK, GPU_WORK = "variables.podSets", "variables.work", "variables.gpu
 
 _SHARED: Mapping[str, str] = {
     "places": PLACES,
-    "furtherPlaces": FURTHER_PLACES,
     "podSets": pod_sets(),
+    "oldPodSets": pod_templates("oldObject"),
     # Pods that serve the nodes themselves are not work.
     "work": f"{POD_SETS}.filter(p, !({SERVES_NODES}))",
     "gpuWork": f"{WORK}.filter(p, {ASKS})",
@@ -78,6 +74,7 @@ _SHARED: Mapping[str, str] = {
     f"{POD_SETS}.map(p, {mapping_at('p.template', 'metadata', 'annotations')})",
     "queueLabels": queued_metadata("labels"),
     "facts": mapping({}),
+    "queues": QUEUES_OF_NAMESPACE,
     "queue": QUEUE_NAME,
     "ways": WAYS,
 }
@@ -85,18 +82,15 @@ _SHARED: Mapping[str, str] = {
 _USED = re.compile(r"\bvariables\.(\w+)")
 
 
-def used_by(expressions: Iterable[str], facts: Mapping[str, str], checkpoints: Parameters | None = None) -> list[tuple[str, str]]:
-    """Return the shared variables that expressions need, in order of their dependencies. `facts` is one of them.
-
-    `checkpoints` are the parameters of the rule about checkpoint places. Default: as shipped.
-    """
-    shared = {**_SHARED, "facts": mapping(facts), **(dict(checkpoint_variables(checkpoints)) if checkpoints else {})}
+def used_by(expressions: Iterable[str], further: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Return the variables that expressions need, in order of their dependencies: those of this module, and `further` by name."""
+    shared = {**_SHARED, **further}
     names: set[str] = set()
     todo = list(expressions)
     while todo:
         found = {name for name in _USED.findall(todo.pop()) if name in shared} - names
         names |= found
-        todo += [shared[name] for name in found - {"facts"}]
+        todo += [shared[name] for name in found]
     return [(name, expression) for name, expression in shared.items() if name in names]
 
 
@@ -158,80 +152,3 @@ UNQUEUED_KINDS = tuple(dict.fromkeys(kind for _, kind in KINDS if kind not in (*
 
 Excludes DaemonSets, which are refused, and PodTemplates, which create no pods.
 """
-
-IS_QUEUED_KIND, IS_UNQUEUED_KIND = (f"object.kind in {texts(kinds)}" for kinds in (QUEUED_KINDS, UNQUEUED_KINDS))
-
-PRIORITY = text_at("p.pod", "priorityClassName")
-"""PriorityClass of the pods of `p`. Empty if there is none."""
-
-QUEUE_PRIORITY = entry("variables.queueLabels", text(QUEUE_PRIORITY_LABEL))
-"""Class of the object's priority in its queue. Empty if there is none."""
-
-
-@dataclass(frozen=True)
-class Guarantee:
-    """Facts of a plan that the rules of a team's guarantee use."""
-
-    queues: Mapping[str, tuple[str, ...]]
-    """Names of the GPU queues of each team's namespace."""
-    cpu_queues: Mapping[str, tuple[str, ...]]
-    """Names of the queues for work without GPUs of each team's namespace."""
-    queued: Mapping[str, int | None]
-    """PriorityClasses of queued work, with the longest run in seconds. None: no limit."""
-    unqueued: tuple[str, ...]
-    """PriorityClasses of other work."""
-    longest_grace: int
-    """Longest grace period in seconds."""
-    facts: Mapping[str, str]
-    projects: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
-    """Projects of each namespace. Its work must not name others."""
-
-    @property
-    def namespaces(self) -> tuple[str, ...]:
-        """Namespaces of teams."""
-        return tuple(sorted(self.queues))
-
-
-@dataclass(frozen=True)
-class Boundary:
-    """One rule of the guarantee."""
-
-    name: str
-    title: str
-    """Text that is shown if the problem cannot be evaluated."""
-    problems: str
-    """CEL for a list of problems, each a complete text."""
-
-
-def boundary(name: str, title: str, *lists: str) -> Boundary:
-    """Return a rule. Each of `lists` is CEL for some of its problems."""
-    return Boundary(name, title, " + ".join(lists))
-
-
-def problem_if(condition: str, message: str, remedy: str, /, **parts: str) -> str:
-    """Return CEL for a list with the problem, worded by `explain`, if the condition is true."""
-    return f"(({condition}) ? [{explain(message, remedy, **parts)}] : [])"
-
-
-def for_each(listed: str, element: str, message: str, remedy: str, /, **parts: str) -> str:
-    """Return CEL for a problem of each element of a list. `parts` may use the element's name."""
-    return f"{listed}.map({element}, {explain(message, remedy, **parts)})"
-
-
-def of_pods(condition: str, message: str, remedy: str, /, **parts: str) -> str:
-    """Return CEL for a problem of each pod set `p` that meets a condition. `where` is the path to it."""
-    return for_pods(condition, explain(message, remedy, where="p.where", **parts))
-
-
-def for_pods(condition: str, problem: str) -> str:
-    """Return CEL for a problem, itself CEL, of each pod set `p` that meets a condition."""
-    return f"{POD_SETS}.filter(p, {condition}).map(p, {problem})"
-
-
-def of_namespace(named: Mapping[str, Iterable[str]]) -> str:
-    """Return CEL for the names of the request's namespace.
-
-    A literal in the order of the names. The facts are a map, which has no order, but messages must not change between evaluations.
-    """
-    by_namespace = ", ".join(f"{text(namespace)}: {texts(sorted(names))}" for namespace, names in sorted(named.items()))
-    return f"{{{by_namespace}}}[?request.namespace].orValue([])"

@@ -39,7 +39,7 @@ from flexspot.policies.admission.scheduling_options import (
     NAMES_SPOT,
     NAMES_SPOT_ITSELF,
     OPEN,
-    QUEUE,
+    QUEUED,
     REQUIRES_SPOT_ITSELF,
     SHOWN_BY,
     SPOT_IS_OF_GKE,
@@ -394,7 +394,7 @@ CHECKPOINT_ON_EPHEMERAL_VOLUME = Form(
 _UNQUEUED = every(
     "!object.?spec.?managedBy.hasValue()",
     "variables.queue == ''",
-    f"variables.facts.exists(k, k.startsWith({text(QUEUE)}))",
+    f"{text(QUEUED)} in variables.facts",
 )
 
 JOB_WITHOUT_QUEUE = Form(

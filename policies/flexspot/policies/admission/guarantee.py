@@ -1,209 +1,159 @@
-"""The policies that enforce a team's guarantee in the cluster. Work cannot bypass the queue, and a rule that cannot be evaluated refuses.
+"""The policies that enforce a team's guarantee in the cluster: guarantee.yaml with the facts of a plan.
 
-Other rules are about mistakes, which users may accept in writing. These rules protect other teams, and volume claims of the platform, from
-people with a team's rights. They cannot be suppressed, and objects that controllers create from admitted work are not judged again.
+Other rules are about mistakes, which users may accept in writing. These protect other teams, and volume claims of the platform, from people
+with a team's rights. They cannot be suppressed, they refuse what they cannot evaluate, and objects that controllers create from admitted
+work are not judged again.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
-from flexspot.policies.admission.boundaries import boundaries
-from flexspot.policies.admission.cel import either, every, list_at, optional, text, text_at, texts
-from flexspot.policies.admission.form import (
-    Boundary,
-    Guarantee,
-    boundary,
-    problem_if,
-    used_by,
-)
-from flexspot.policies.admission.pod_boundaries import LONGEST_NOTICE_SECONDS
+import yaml
+
+from flexspot.capacity.catalog.accelerators import RESOURCES
+from flexspot.capacity.workloads.inputs import VISIBLE_DEVICES
+from flexspot.policies.admission.cel import either, every, list_at, text, texts
+from flexspot.policies.admission.form import QUEUED_KINDS, UNQUEUED_KINDS, explain, used_by
 from flexspot.policies.admission.policy import AdmissionPolicy, Expression, ResourceRule, of_pod_makers, validation, variable_of
-from flexspot.policies.admission.scheduling_options import facts_of
+from flexspot.policies.inventory.pod_gpus import ELEMENTS, POD_MAKERS
+from flexspot.policies.rules.interruptions import grace_exceeds_notice
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Mapping
 
-    from flexspot.capacity.plan.model import CpuQueuePlan, Plan, QueuePlan
+    from flexspot.capacity.plan.model import Plan
 
+LONGEST_NOTICE_SECONDS = grace_exceeds_notice.defaults().number("longest-seconds")
+"""The longest notice of a Spot interruption. A grace period up to it is allowed everywhere."""
 
-_CREATED, _DELETED = "request.operation == 'CREATE'", "request.operation == 'DELETE'"
+_TEXT: Final[dict[str, Any]] = yaml.safe_load(Path(__file__).with_name("guarantee.yaml").read_text(encoding="utf-8"))
 
-_FREE = "remove it: a storage class creates a volume of your own"
-
-
-def _static(claim: str) -> str:
-    # A missing class requests the cluster's default class; an empty one requests an existing volume.
-    return f"{optional(claim, 'spec', 'storageClassName')}.orValue('-') == ''"
+NAME, LEAVING, OF_CLAIMS, ENDING = (str(each["name"]) for each in _TEXT["policies"])
+"""Names of the policies about created and updated work, deleted work, volume claims, and Jobs that are about to end."""
 
 
-_NAMED = text_at("object", "spec", "volumeName")
-CLAIMS = boundary(
-    "volume-of-the-platform",
-    "existing volumes and their claims belong to the platform",
-    problem_if(
-        every(_CREATED, f"{_NAMED} != ''"),
-        "spec.volumeName is {name}: existing volumes belong to the platform",
-        _FREE,
-        name=_NAMED,
-    ),
-    problem_if(
-        every(_CREATED, _static("object")),
-        "spec.storageClassName is empty: it requests an existing volume, which belongs to the platform",
-        "name a class, or leave it out",
-    ),
-    problem_if(
-        every(_CREATED, "has(object.spec.selector)"), "spec.selector requests an existing volume, which belongs to the platform", _FREE
-    ),
-    problem_if(
-        every(_DELETED, _static("oldObject")), "it is a claim of the platform's, such as of checkpoints", "ask the platform's operators"
-    ),
-)
-"""Adds to the quotas, which limit the number of claims and their storage. A claim cannot change its volume or class later."""
+@dataclass(frozen=True)
+class Guarantee:
+    """Facts of a plan that the rules of a team's guarantee use. Those that differ between teams are in `team_annotations`."""
 
-CHANGES_VOLUMES = "authorizer.group('').resource('persistentvolumes').check('delete').allowed()"
-"""CEL that is true if the sender may delete the cluster's volumes.
-
-Operators may: `up` and `destroy` create and delete the platform's claims.
-"""
-
-
-NAME = "flexspot-guarantee"
-LEAVING, ENDING, OF_CLAIMS = (f"{NAME}-{of}" for of in ("leaving", "ending", "claims"))
-"""Names of the policies about deleted objects, Jobs that are about to end, and volume claims. NAME is about created and updated objects."""
+    queued: Mapping[str, int | None]
+    """PriorityClasses of queued work, with the longest run in seconds. None: no limit."""
+    unqueued: tuple[str, ...]
+    """PriorityClasses of other work."""
+    longest_grace: int
+    """Longest grace period in seconds."""
+    topology_levels: tuple[str, ...] = ()
+    """Node labels by which queued work may ask for a topology."""
 
 
 def guarantee_of(plan: Plan) -> Guarantee:
     """Return the guarantee of a plan."""
     queued = {route.priority_class: route.max_run_seconds for route in plan.routes if route.queued}
-    every_class = {each.name for each in plan.priorities}
     return Guarantee(
-        queues=_queues_of(plan, plan.queues),
-        cpu_queues=_queues_of(plan, plan.cpu_work.queues if plan.cpu_work else ()),
         queued=dict(sorted(queued.items())),
-        unqueued=tuple(sorted(every_class - queued.keys())),
+        unqueued=tuple(sorted({each.name for each in plan.priorities} - queued.keys())),
         longest_grace=max([LONGEST_NOTICE_SECONDS, *(route.grace_seconds for route in plan.routes)]),
-        facts=facts_of(plan),
-        projects={team.namespace: team.projects for team in plan.teams if team.projects},
+        topology_levels=tuple(sorted({level for topology in plan.topologies for level in topology.levels})),
     )
-
-
-def _queues_of(plan: Plan, queues: Sequence[QueuePlan | CpuQueuePlan]) -> dict[str, tuple[str, ...]]:
-    return {team.namespace: tuple(each.local_queue for each in queues if each.namespace == team.namespace) for team in plan.teams}
-
-
-_POLICY = text_at("request", "options", "propagationPolicy")
-ORPHANS = boundary(
-    "work-left-behind",
-    "deleted work takes its pods with it",
-    problem_if(
-        f"{_POLICY} == 'Orphan' || {optional('request', 'options', 'orphanDependents')}.orValue(false)",
-        "deleted with propagationPolicy Orphan, its pods would run on in no queue",
-        "delete it with Background or Foreground",
-    ),
-)
-
-
-def _has(version: str, *conditions: str) -> str:
-    """Return CEL that is true if a Job has one of these conditions. `version` is object or oldObject."""
-    return f"{list_at(version, 'status', 'conditions')}.exists(c, c.type in {texts(conditions)} && c.status == 'True')"
-
-
-def _decided(version: str) -> str:
-    return every(_has(version, "SuccessCriteriaMet", "FailureTarget"), f"!({_has(version, 'Complete', 'Failed')})")
-
-
-_SUSPENDED, _WAS_SUSPENDED = (f"{optional(each, 'spec', 'suspend')}.orValue(false)" for each in ("object", "oldObject"))
-_IS_STOPPED = every(_SUSPENDED, f"!{_WAS_SUSPENDED}")
-_STARTED, _WAS_STARTED = (f"{optional(each, 'status', 'startTime')}.hasValue()" for each in ("object", "oldObject"))
-_LOSES_ITS_START = every(_WAS_STARTED, f"!{_STARTED}")
-
-STOPPED_AT_ITS_END = boundary(
-    "stopped-at-its-end",
-    "a Job whose pods have decided how it ends is not suspended",
-    problem_if(
-        every(_IS_STOPPED, _decided("oldObject")),
-        "its pods have decided how it ends; suspended now, it would never be Complete or Failed, and would keep its GPUs",
-        "wait until it is, or delete it",
-    ),
-)
-"""Kueue 0.19 removes the start time of a Job that it stops (pkg/controller/jobs/job/job_controller.go), and a Job without one cannot end
-(Kubernetes 1.36.1, pkg/apis/batch/validation: startTime is required for a finished Job). When refused, Kueue retries until the Job has
-ended.
-"""
-
-START_OF_AN_ENDING = boundary(
-    "start-of-an-ending",
-    "a Job keeps its start time until Kubernetes has stopped it",
-    problem_if(
-        every(_LOSES_ITS_START, either(f"!({_has('object', 'Suspended')})", _decided("object"))),
-        "Kubernetes has not yet counted its ended pods; if all have ended, it could not be Complete or Failed without a start time",
-        "try again when it has the condition Suspended",
-    ),
-)
-"""Kubernetes counts ended pods once a second (1.36.1, pkg/controller/job: syncJobBatchPeriod), but Kueue removes the start time right after
-it suspends a Job. So a Job may be stopped when its last pod has ended but is not counted yet. Kubernetes counts pods before it sets the
-condition Suspended.
-"""
-
-_VOLUME_CLAIMS = (ResourceRule("", ("persistentvolumeclaims",), ("CREATE", "DELETE")),)
-_OF_JOBS = (ResourceRule("batch", ("jobs", "jobs/status"), ("UPDATE",)),)
-_ENDS = (Expression("is-stopped", either(_IS_STOPPED, _LOSES_ITS_START)),)
 
 
 def guarantee_policies(guarantee: Guarantee) -> tuple[AdmissionPolicy, ...]:
-    """Return the policies, whose rules cannot be suppressed.
-
-    They are about objects that are created, updated or deleted, about claims, and one applies to controllers, too.
-    """
-    by_people = Expression("sent-by-people", sent_by_people(guarantee.namespaces))
-    return (
-        _policy(
-            NAME,
-            tuple(boundaries(guarantee)),
-            guarantee,
-            of_pod_makers("CREATE", "UPDATE"),
-            (by_people, Expression("changes-work", _CHANGES)),
-        ),
-        _policy(LEAVING, (ORPHANS,), guarantee, of_pod_makers("DELETE"), (by_people,)),
-        _policy(OF_CLAIMS, (CLAIMS,), guarantee, _VOLUME_CLAIMS, (by_people, Expression("runs-no-platform", f"!{CHANGES_VOLUMES}"))),
-        _policy(ENDING, (STOPPED_AT_ITS_END, START_OF_AN_ENDING), guarantee, _OF_JOBS, _ENDS),
-    )
+    """Return the policies of guarantee.yaml, in its order, whose rules cannot be suppressed."""
+    own = {**_constants(guarantee), **_TEXT["variables"], "violations": _violations()}
+    return tuple(_policy(each, own) for each in _TEXT["policies"])
 
 
-_METADATA = ("labels", "ownerReferences", "finalizers")
-_CHANGED = either(
-    *(f"object.?{field} != oldObject.?{field}" for field in ("spec", "template")),
-    *(f"object.metadata.?{field} != oldObject.metadata.?{field}" for field in _METADATA),
-)
-_CHANGES = f"request.operation != 'UPDATE' || ({_CHANGED})"
+def _constants(guarantee: Guarantee) -> dict[str, str]:
+    seconds = {name: most or 0 for name, most in guarantee.queued.items()}
+    # Without a class: the longest limit of any class, or none if a class has no limit.
+    longest = 0 if 0 in seconds.values() else max(seconds.values(), default=0)
+    groups = dict.fromkeys(path.split(f".{ELEMENTS}")[0] for maker in POD_MAKERS.values() for path in maker.paths if ELEMENTS in path)
+    sizes = ", ".join(f"size({list_at('object', *path.split('.'))})" for path in groups)
+    return {
+        "queuedClasses": "{" + ", ".join(f"{text(name)}: {most}" for name, most in seconds.items()) + "}",
+        "queuedNames": texts(seconds),
+        "unqueuedClasses": texts(guarantee.unqueued),
+        "longestGrace": str(guarantee.longest_grace),
+        "longestRun": str(longest),
+        "topologyLevels": texts(guarantee.topology_levels),
+        "gpuNames": text(" or ".join(RESOURCES)),
+        "deviceTaints": texts(("nvidia.com/", *RESOURCES)),
+        "visibleDevices": text(VISIBLE_DEVICES),
+        "queuedKinds": texts(QUEUED_KINDS),
+        "unqueuedKinds": texts(UNQUEUED_KINDS),
+        "groupsOfPods": f"[{sizes}].max()",
+    }
 
 
-def sent_by_people(namespaces: Iterable[str]) -> str:
-    """Return CEL that is true if people or their programs sent the request.
-
-    Excludes users of Kubernetes itself, and service accounts outside teams' namespaces.
-    """
-    user = "request.userInfo.username"
-    account = every(f"{user}.startsWith('system:serviceaccount:')", f"!({user}.split(':')[2] in {texts(namespaces)})")
-    return f"!({either(f'{user} in {texts(_KUBERNETES)}', f'{user}.startsWith({text(_NODES)})', account)})"
+def _violations() -> str:
+    found = ", ".join(f"({condition}) ? {text(words)} : ''" for words, condition in _TEXT["podSecurity"].items())
+    return f"variables.pods.map(p, {{'where': dyn(p.where), 'words': dyn([{found}].filter(w, w != ''))}})"
 
 
-_KUBERNETES = ("system:kube-controller-manager", "system:apiserver")
-_NODES = "system:node:"
-
-
-def _policy(
-    name: str, rules: tuple[Boundary, ...], guarantee: Guarantee, resources: tuple[ResourceRule, ...], conditions: tuple[Expression, ...]
-) -> AdmissionPolicy:
-    problems = [Expression(variable_of(each.name), each.problems) for each in rules]
-    shared = [Expression(*each) for each in used_by((each.expression for each in problems), guarantee.facts)]
+def _policy(written: dict[str, Any], own: Mapping[str, str]) -> AdmissionPolicy:
+    rules = written["rules"]
+    problems = [Expression(variable_of(each["rule"]), " + ".join(map(_problems, each["problems"]))) for each in rules]
+    conditions = {"sent-by-people": SENT_BY_PEOPLE} if written.get("by-people") else {}
+    conditions |= written.get("when", {})
+    others = (ResourceRule(each["group"], tuple(each["resources"]), tuple(each["operations"])) for each in written.get("others", ()))
     return AdmissionPolicy(
-        name=name,
+        name=written["name"],
         stops=True,
         guards=True,
-        resource_rules=resources,
-        conditions=conditions,
-        variables=(*shared, *problems),
-        validations=tuple(validation(each.name, f"{each.name}: ", each.title) for each in rules),
+        resource_rules=(*(of_pod_makers(*written["makers"]) if "makers" in written else ()), *others),
+        conditions=tuple(Expression(*each) for each in conditions.items()),
+        variables=(*(Expression(*each) for each in used_by((each.expression for each in problems), own)), *problems),
+        validations=tuple(validation(each["rule"], f"{each['rule']}: ", each["title"]) for each in rules),
     )
+
+
+def _problems(written: dict[str, str]) -> str:
+    """Return CEL for the list of a rule's problems of one sort."""
+    problem = _worded(written["message"], written["fix"])
+    if "pods" in written:
+        return f"variables.pods.filter(p, {written['pods']}).map(p, {problem})"
+    if "each" in written:
+        name, listed = written["each"].split(" in ", 1)
+        chosen = f"({listed}).filter({name}, {written['if']})" if "if" in written else f"({listed})"
+        return f"{chosen}.map({name}, {problem})"
+    return f"(({written['if']}) ? [{problem}] : [])"
+
+
+_CEL = re.compile(r"\{([^{}]+)\}")
+
+
+def _worded(message: str, fix: str) -> str:
+    """Return CEL for the text of a problem, in which CEL is in braces."""
+    parts: dict[str, str] = {}
+
+    def field(found: re.Match[str]) -> str:
+        return f"{{{parts.setdefault(found[1], f'part{len(parts)}')}}}"
+
+    message, fix = _CEL.sub(field, message), _CEL.sub(field, fix)
+    return explain(message, fix, **{name: expression for expression, name in parts.items()})
+
+
+_ITS_VERB = "(request.operation == 'UPDATE' ? ['update', 'patch'] : [request.operation.lowerAscii()])"
+MAY_EVERYWHERE = (
+    f"{_ITS_VERB}.exists(v, authorizer.group(request.resource.group).resource(request.resource.resource)"
+    ".namespace('kube-system').check(v).allowed())"
+)
+"""CEL that is true if the sender may do the same in kube-system, where no team has rights: a controller of the whole cluster."""
+
+_USER = "request.userInfo.username"
+_KUBERNETES = ("system:kube-controller-manager", "system:apiserver")
+
+_CONTROLLERS = either(
+    f"{_USER} in {texts(_KUBERNETES)}",
+    f"{_USER}.startsWith('system:node:')",
+    every(f"{_USER}.startsWith('system:serviceaccount:')", MAY_EVERYWHERE),
+)
+SENT_BY_PEOPLE = f"!({_CONTROLLERS})"
+"""CEL that is true if people or their programs sent the request.
+
+Excludes users of Kubernetes itself, and service accounts with rights in the whole cluster.
+"""

@@ -61,13 +61,24 @@ JOB_AT = "p.where.substring(0, p.where.lastIndexOf('.template.spec'))"
 """CEL for the path to the spec of the Job that creates the pods of `p`."""
 
 
-def pod_sets() -> str:
-    """Return CEL for a list with a map for each pod template.
+def pod_templates(version: str) -> str:
+    """Return CEL for a list with a map for each pod template of `version`, which is object or oldObject.
 
     `where` is the path to the pod's spec, `pod` the spec, `template` its parent, and `job` the spec of the Job that creates the pods, if
     there is one. Needs the variable `places`.
     """
-    return _by_kind(MATCHED, lambda maker: " + ".join(_pod_set(maker, path) for path in maker.paths))
+    return _by_kind(MATCHED, lambda maker: " + ".join(_pod_template(maker, path, version) for path in maker.paths))
+
+
+def pod_sets() -> str:
+    """Return CEL for the pod templates of the object, with `containers`, which are all containers, and `asks`: true if they want GPUs."""
+    kept = ", ".join(f"'{each}': dyn(p.{each})" for each in ("where", "pod", "template"))
+    is_gpu = either(*(f"k.startsWith({text(prefix)})" for prefix in GPU_PREFIXES))
+    limits = f"{mapping_at('c', 'resources', 'limits')}.exists(k, ({is_gpu}) && {is_positive('c.resources.limits[k]')})"
+    # A claim on devices (DRA) counts as well.
+    asks = either(f"{_ALL_CONTAINERS}.exists(c, {limits})", f"size({list_at('p.pod', 'resourceClaims')}) > 0")
+    found = f"{kept}, 'job': dyn({mapping_at('p', 'job')}), 'containers': dyn({_ALL_CONTAINERS}), 'asks': dyn({asks})"
+    return f"({pod_templates('object')}).map(p, {{{found}}})"
 
 
 def changed_by_people() -> str:
@@ -133,14 +144,14 @@ def _spec(base: str, path: str) -> str:
     return f"{members}.map(m, {mapping_at(member, *after)})"
 
 
-def _pod_set(maker: PodMaker, path: str) -> str:
+def _pod_template(maker: PodMaker, path: str, version: str) -> str:
     before, star, after = _split(path)
     if not star:
-        return f"({optional('object', *before)}.hasValue() ? [{_entry(maker, 'object', before, text(path))}] : [])"
+        return f"({optional(version, *before)}.hasValue() ? [{_entry(maker, version, before, text(path))}] : [])"
     place = "string(i)" if star == ELEMENTS else "i"
     where = f"{text('.'.join(before) + '[')} + {place} + {text('].' + '.'.join(after))}"
-    member = f"{'.'.join(['object', *before])}[i]"
-    keys = places(list_at("object", *before)) if star == ELEMENTS else mapping_at("object", *before)
+    member = f"{'.'.join([version, *before])}[i]"
+    keys = places(list_at(version, *before)) if star == ELEMENTS else mapping_at(version, *before)
     return f"{keys}.filter(i, {optional(member, *after)}.hasValue()).map(i, {_entry(maker, member, after, where)})"
 
 
@@ -151,9 +162,10 @@ def _entry(maker: PodMaker, base: str, steps: list[str], where: str) -> str:
 
 
 _CONTAINERS = ("initContainers", "containers")
+_ALL_CONTAINERS = "(" + " + ".join(list_at("p.pod", field) for field in _CONTAINERS) + ")"
 
-ALL_CONTAINERS = "(" + " + ".join(list_at("p.pod", field) for field in _CONTAINERS) + ")"
-"""CEL for the containers of `p`, including init containers."""
+ASKS = "p.asks"
+"""CEL that is true if `p` requests GPUs."""
 
 SERVES_NODES = either(
     f"request.?namespace.orValue('') == {text(SYSTEM_NAMESPACE)}",
@@ -177,15 +189,6 @@ def containers_where(condition: str, value: str = "NAME") -> str:
         here, made = (each.replace("CONTAINER", container).replace("NAME", name) for each in (condition, value))
         found.append(f"{places(listed)}.filter(i, {here}).map(i, {made})")
     return f"({' + '.join(found)})"
-
-
-_IS_GPU = either(*(f"k.startsWith({text(prefix)})" for prefix in GPU_PREFIXES))
-ASKS = either(
-    f"{ALL_CONTAINERS}.exists(c, {mapping_at('c', 'resources', 'limits')}"
-    f".exists(k, ({_IS_GPU}) && {is_positive('c.resources.limits[k]')}))",
-    f"size({list_at('p.pod', 'resourceClaims')}) > 0",
-)
-"""CEL that is true if a container of `p` has a limit on whole, shared or sliced GPUs, or `p` has a claim on devices (DRA)."""
 
 
 def unbacked(resource: str) -> str:

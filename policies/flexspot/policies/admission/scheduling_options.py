@@ -15,10 +15,10 @@ from flexspot.policies.pods.scheduling_options import BY_AFFINITY, BY_SELECTOR, 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from flexspot.capacity.plan.model import FlavorPlan, Plan, PoolPlan, Taint
+    from flexspot.capacity.plan.model import FlavorPlan, Plan, PoolPlan, Taint, TeamPlan
 
 
-WAY, QUEUE, DIRECT = "way.", "queue.", "direct"
+WAY, DIRECT, QUEUED = "way.", "direct", "queued"
 LABEL, VIA, TAINT = "label ", "via ", "taint "
 NAMES_SPOT = "names-spot"
 FLEX_START = "flex-start"
@@ -34,27 +34,44 @@ _GIVEN = frozenset({*RESOURCES, GKE_QUEUED_LABEL})
 
 
 def facts_of(plan: Plan) -> Mapping[str, str]:
-    """Return the facts of a plan, by key."""
+    """Return the facts of a plan that are the same for all teams, by key."""
     pools = {pool.name: pool for pool in plan.pools}
     found = {f"{WAY}{pool.name}": _way(plan, pool, None) for pool in plan.pools}
     for flavor in plan.flavors:
         found |= {f"{WAY}{_through(flavor, name)}": _way(plan, pools[name], flavor) for name in flavor.pools}
     found[DIRECT] = "\n".join(pools)
-    flavors = {flavor.name: flavor for flavor in plan.flavors}
-    for queue in plan.queues:
-        leads_to = (flavors[quota.flavor] for quota in queue.quotas)
-        found[f"{QUEUE}{queue.namespace}.{queue.local_queue}"] = "\n".join(
-            _through(flavor, name) for flavor in leads_to for name in flavor.pools
-        )
-    for queue in plan.cpu_work.queues if plan.cpu_work else ():
-        # It leads to no pool.
-        found[f"{QUEUE}{queue.namespace}.{queue.local_queue}"] = ""
+    if plan.queues or plan.cpu_work:
+        found[QUEUED] = "true"
     found[MOST_GPUS] = str(max(pool.gpus_per_node for pool in plan.pools))
     for route in plan.routes:
         if route.pools:
             most = max(pools[route_pool.pool].gpus_per_node for route_pool in route.pools)
             found[f"{MOST_GPUS}.{route.priority_class}"] = str(most)
     return dict(sorted(found.items()))
+
+
+QUEUES, PROJECTS, CONTAINER_LIMITS = (f"flexspot.dev/{name}" for name in ("queues", "projects", "container-limits"))
+"""Annotations of a team's namespace, which the policies read. Only the platform's operators may change a namespace."""
+
+
+def team_annotations(plan: Plan, team: TeamPlan) -> dict[str, str]:
+    """Return the facts of a plan that differ between teams, as annotations of the team's namespace.
+
+    QUEUES has `NAME=FLAVOR.POOL,...` for each queue. A queue for work without GPUs leads to no pool.
+    """
+    flavors = {flavor.name: flavor for flavor in plan.flavors}
+    queues = {
+        queue.local_queue: [_through(flavors[quota.flavor], name) for quota in queue.quotas for name in flavors[quota.flavor].pools]
+        for queue in plan.queues
+        if queue.namespace == team.namespace
+    }
+    queues |= {queue.local_queue: [] for queue in plan.cpu_work.queues if queue.namespace == team.namespace} if plan.cpu_work else {}
+    written = {
+        QUEUES: " ".join(f"{name}={','.join(ways)}" for name, ways in sorted(queues.items())),
+        PROJECTS: " ".join(sorted(team.projects)),
+        CONTAINER_LIMITS: " ".join(f"{name}={most}" for name, most in team.container_limits.items()),
+    }
+    return {name: value for name, value in written.items() if value}
 
 
 def _through(flavor: FlavorPlan, pool: str) -> str:
@@ -82,21 +99,26 @@ def _own_tolerations(pool: PoolPlan, flavor: FlavorPlan | None) -> Iterator[Tain
     yield from dict.fromkeys([*kept, *(flavor.node_taints if flavor else ())])
 
 
+_ANNOTATIONS = mapping_at("namespaceObject", "metadata", "annotations")
+QUEUES_OF_NAMESPACE = f"{entry(_ANNOTATIONS, text(QUEUES))}.split(' ').filter(q, q.contains('='))"
+"""CEL for the annotation QUEUES, as a list."""
+
 _LABELLED_QUEUE = f"variables.queueLabels[?{text(QUEUE_LABEL)}]"
-_DEFAULT = f"{text(QUEUE)} + request.namespace + {text('.' + DEFAULT_QUEUE)}"
+_IS_THERE = "variables.queues.exists(q, q.startsWith({} + '='))"
 
 QUEUE_NAME = first_of(
     (f"{_LABELLED_QUEUE}.hasValue()", f"{_LABELLED_QUEUE}.value()"),
-    (f"!(object.kind in {texts(WITHOUT_DEFAULT_QUEUE)}) && ({_DEFAULT}) in variables.facts", text(DEFAULT_QUEUE)),
+    (f"!(object.kind in {texts(WITHOUT_DEFAULT_QUEUE)}) && {_IS_THERE.format(text(DEFAULT_QUEUE))}", text(DEFAULT_QUEUE)),
 )
 """CEL for the LocalQueue of the object. Empty: none. Kueue assigns work without a label to the one called default."""
 
-_QUEUE_KEY = f"{text(QUEUE)} + request.namespace + '.' + variables.queue"
+_KNOWN_QUEUE = every("variables.queue != ''", _IS_THERE.format("variables.queue"))
 _NAMES = first_of(
-    ("variables.queue == ''", entry("variables.facts", text(DIRECT))),
-    otherwise=entry("variables.facts", f"({_QUEUE_KEY})"),
+    ("variables.queue == ''", f"{entry('variables.facts', text(DIRECT))}.split('\\n')"),
+    (_KNOWN_QUEUE, "variables.queues.filter(q, q.startsWith(variables.queue + '='))[0].split('=')[1].split(',')"),
+    otherwise="[]",
 )
-WAYS = f"({_NAMES}).split('\\n').filter(n, ({text(WAY)} + n) in variables.facts).map(n, variables.facts[{text(WAY)} + n].split('\\n'))"
+WAYS = f"({_NAMES}).filter(n, ({text(WAY)} + n) in variables.facts).map(n, variables.facts[{text(WAY)} + n].split('\\n'))"
 """CEL for the scheduling options of the object's pods, each a list of lines written by this module."""
 
 _TOLERATED = either(
@@ -163,7 +185,7 @@ ITSELF = first_of((NAMES_SPOT_ITSELF, f"[{text(BY_SELECTOR)}]"), (REQUIRES_SPOT_
 _ELSE = f"({REQUIRES_SPOT_ITSELF}) ? [{text(BY_AFFINITY)}] : []"
 
 NAMED_BY = first_of(
-    (f"variables.queue == '' || !(({_QUEUE_KEY}) in variables.facts)", ITSELF),
+    (f"!({_KNOWN_QUEUE})", ITSELF),
     otherwise=let("flavors", _NAMED, first_of(("size(flavors) > 0", "flavors"), otherwise=_ELSE)),
 )
 """CEL for the fields of `p`, or flavors that Kueue may assign to it, that name Spot nodes of any pool."""
