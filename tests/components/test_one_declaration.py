@@ -82,7 +82,7 @@ def test_the_docstring_of_an_argument_has_its_default() -> None:
 def test_arguments_are_filled_from_record_fields_with_the_same_names() -> None:
     record = SimpleNamespace(pods_ready=ONE_BOOT, replicas=None, version=None, labels={})
 
-    made = arguments(KueueControllerArgs, record, {"version": "0.19.0", "cpu_milli": 500}, existing=True)
+    made = arguments(KueueControllerArgs, record, {"version": "0.19.2", "cpu_milli": 500}, existing=True)
 
     times = {"timeout_seconds": 2700, "recovery_seconds": 1800, "requeues": 10}
     assert made == {"existing": True, "pods_ready": times, "version": None, "cpu_milli": 500}

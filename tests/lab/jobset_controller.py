@@ -11,8 +11,8 @@ import yaml
 from lab_monitoring import brought_up
 
 from flexspot.lab.certificates import ensure_certificates
-from flexspot.lab.cluster import Cluster, read_objects, wait_until_established
-from flexspot.lab.parts import Part
+from flexspot.lab.cluster import Cluster, read_objects, released_roles, wait_until_established
+from flexspot.lab.parts import Part, acting_as
 from flexspot.lab.ports import HOST
 from flexspot.lab.processes import GRACE_SECONDS, POLL_SECONDS, end
 from flexspot.lab.progress import LabError
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from flexspot.lab.tools.build import Tools
 
 JOBSET = "jobset"
+NAMESPACE = "jobset-system"
 PORTS = ("jobset-webhook", "jobset-health", "jobset-metrics")
 """Names of the ports that it listens on."""
 
@@ -49,6 +50,8 @@ def job_sets(home: LabHome, tools: Tools) -> Generator[Cluster]:
     definitions = read_objects(*tools.assets(JOBSET, "crds"))
     cluster.apply(*(_without_status(each) for each in definitions))
     wait_until_established(cluster, [each["metadata"]["name"] for each in definitions])
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
+    cluster.apply(namespace, *released_roles(tools.assets(JOBSET, "roles"), NAMESPACE, "jobset-"))
     running, ports = brought_up(home, PORTS, lambda chosen: [controller(home, tools, chosen)])
     webhooks = [_on_loopback(each, ports, home) for each in read_objects(*tools.assets(JOBSET, "webhooks"))]
     try:
@@ -94,11 +97,12 @@ def controller(home: LabHome, tools: Tools, ports: dict[str, int]) -> Part:
             settings / "configuration.yaml": yaml.safe_dump(_configuration(ports, certificates), sort_keys=False),
             certificates / "tls.crt": lab.certificate("server").read_text(),
             certificates / "tls.key": lab.key("server").read_text(),
+            settings / "kubeconfig": acting_as(home.kubeconfig.read_text(), NAMESPACE, "jobset-controller-manager"),
         },
         command=[
             str(tools.binary(JOBSET)),
             f"--config={settings / 'configuration.yaml'}",
-            f"--kubeconfig={home.kubeconfig}",
+            f"--kubeconfig={settings / 'kubeconfig'}",
             "--zap-log-level=2",
         ],
     )

@@ -17,9 +17,9 @@ from service_fixtures import pod_environment
 from test_queue_flavors import ALPHA, ON_DEMAND, SPOT
 from workload_fixtures import requeue, time_out_waiting, wait_until_pending
 
-from flexspot.components.kueue.stock_out_watch import COHORT_VARIABLE, CREDENTIALS_VARIABLE, HOLD_VARIABLE, UNTIL_ANNOTATION, look
-from flexspot.components.kueue.stock_outs import COHORT, NAME, StockOutWatch
-from flexspot.lab.cluster import condition
+from flexspot.components.kueue.stock_out_watch import CREDENTIALS_VARIABLE, HOLD_VARIABLE, UNTIL_ANNOTATION, look
+from flexspot.components.kueue.stock_outs import NAME, StockOutWatch
+from flexspot.lab.cluster import POD, condition
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from queue_fixtures import QueuePlatform
     from queue_objects import Register
 
-    from flexspot.lab.cluster import Cluster
+    from flexspot.lab.cluster import Cluster, KubeObject
 
 pytestmark = [pytest.mark.lab, pytest.mark.waits]
 
@@ -44,17 +44,16 @@ def platform(cluster: Cluster, register: Register) -> Iterator[QueuePlatform]:
 
 
 @pytest.fixture
-def environment(cluster: Cluster, register: Register, platform: QueuePlatform, tmp_path: Path) -> Iterator[dict[str, str]]:
+def environment(cluster: Cluster, register: Register, tmp_path: Path) -> Iterator[dict[str, str]]:
     """Yield the environment of the watch's pod: the API server's address, and the token of its account with its role's rights."""
     namespace = f"queueing-{uuid4().hex[:6]}"
-    deployed = register(lambda: StockOutWatch("watch", {"namespace": namespace, "labels": {}, "cohort": platform.own("acme")}))
-    objects = [each for token, _, each in deployed.resources if any(kind in token for kind in ("Account", "ClusterRole", "Cohort"))]
+    deployed = register(lambda: StockOutWatch("watch", {"namespace": namespace, "labels": {}}))
+    objects = [each for token, _, each in deployed.resources if any(kind in token for kind in ("Account", "ClusterRole"))]
     cluster.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
     cluster.apply(*objects)
     yield {
         **pod_environment(cluster, namespace, NAME, tmp_path),
         CREDENTIALS_VARIABLE: str(tmp_path),
-        COHORT_VARIABLE: COHORT,
         HOLD_VARIABLE: "1800",
     }
     for each in objects:
@@ -64,27 +63,47 @@ def environment(cluster: Cluster, register: Register, platform: QueuePlatform, t
 
 
 @contextmanager
-def karpenter_finds_none(platform: QueuePlatform, pool: str) -> Generator[None]:
-    """Create the event of a NodeClaim of a pool for which the cloud had no machine."""
+def karpenter_finds_none(platform: QueuePlatform, pool: str, job: str, team: str = "alpha") -> Generator[None]:
+    """Create the events of a NodeClaim for a pod of a job, for which the cloud had no machine."""
     claim = f"{platform.own(pool)}-{uuid4().hex[:5]}"
+    pod = pod_of(platform, job, team)
+    about_pod = {"apiVersion": "v1", "kind": "Pod", "name": pod, "namespace": platform.own(team)}
+    about_claim = {"apiVersion": "karpenter.sh/v1", "kind": "NodeClaim", "name": claim}
     happened_at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    platform.cluster.create(
+    texts = {
+        "Nominated": (about_pod, f"Pod should schedule on: nodeclaim/{claim}"),
+        "InsufficientCapacityError": (about_claim, f"NodeClaim {claim} event: all requested instance types were unavailable during launch"),
+    }
+    events = [
         {
             "apiVersion": "v1",
             "kind": "Event",
-            "metadata": {"name": f"{claim}.0", "namespace": "default"},
-            "involvedObject": {"apiVersion": "karpenter.sh/v1", "kind": "NodeClaim", "name": claim},
-            "reason": "InsufficientCapacityError",
-            "message": f"NodeClaim {claim} event: all requested instance types were unavailable during launch",
+            "metadata": {"name": f"{claim}.{number}", "namespace": about.get("namespace", "default")},
+            "involvedObject": about,
+            "reason": reason,
+            "message": text,
             "type": "Warning",
             "source": {"component": "karpenter"},
             "firstTimestamp": happened_at,
             "lastTimestamp": happened_at,
             "count": 1,
         }
-    )
+        for number, (reason, (about, text)) in enumerate(texts.items())
+    ]
+    for each in events:
+        platform.cluster.create(each)
     yield
-    platform.cluster.delete("v1/Event", f"{claim}.0", "default")
+    for each in events:
+        platform.cluster.delete("v1/Event", each["metadata"]["name"], each["metadata"]["namespace"])
+
+
+def pod_of(platform: QueuePlatform, job: str, team: str) -> str:
+    """Return the name of a pod of a job, as soon as there is one."""
+
+    def found(pods: list[KubeObject]) -> str | None:
+        return next((each["metadata"]["name"] for each in pods if each["metadata"]["labels"].get("job-name") == job), None)
+
+    return platform.cluster.wait_for(POD, found, f"a pod of {job}", namespace=platform.own(team))
 
 
 def closed(platform: QueuePlatform, pool: str) -> bool:
@@ -101,7 +120,7 @@ def test_after_a_failed_wait_a_job_goes_on_to_the_next_flavor_and_later_ones_at_
     assert platform.wait_for_flavors("alpha", "stocked-out") == {spot}
     wait_until_pending(platform, "stocked-out", 1)
 
-    with karpenter_finds_none(platform, "l4-spot"):
+    with karpenter_finds_none(platform, "l4-spot", "stocked-out"):
         [said] = look(environment)
         assert re.fullmatch(rf"flavor {spot}: closed until \S+, because the cloud has no machines for it", said)
         assert look(environment) == [], "a second round finds it as it should be"
@@ -118,11 +137,25 @@ def test_after_a_failed_wait_a_job_goes_on_to_the_next_flavor_and_later_ones_at_
         said = platform.wait_for_refusal("alpha", "too-many", "flexspot.dev/stock-out")
         assert spot in said, "a waiting user sees the reason"
 
+    assert look(environment) == [], "the time that was written stays"
+    platform.cluster.patch(RESOURCE_FLAVOR, spot, {"metadata": {"annotations": {UNTIL_ANNOTATION: "2026-11-25T12:00:00Z"}}})
     assert look(environment) == [f"flavor {spot}: reopened"]
-    assert look(environment) == [f"flavor {spot}: waiting work is reconsidered"]
     assert look(environment) == []
     assert platform.wait_for_flavors("alpha", "too-many") == {spot}, "the quota of the first flavor is there again"
     platform.wait_for_running("alpha", "stocked-out", "next")
+
+
+def test_a_claim_that_a_member_narrowed_closes_nothing(platform: QueuePlatform, environment: dict[str, str]) -> None:
+    narrow = platform.job("alpha", "narrow")
+    narrow["spec"]["template"]["spec"]["nodeSelector"] = {"topology.kubernetes.io/zone": "us-east-1z"}
+    platform.cluster.create(narrow)
+    platform.submit("alpha", "broad")
+
+    with karpenter_finds_none(platform, "l4-spot", "narrow"):
+        assert look(environment) == []
+        with karpenter_finds_none(platform, "l4-spot", "broad"):
+            assert len(look(environment)) == 1
+            assert closed(platform, "l4-spot")
 
 
 @pytest.mark.nightly(tested_by="test_what_is_lent_and_runs_can_be_taken_back_in_an_open_flavor_alone")
@@ -135,7 +168,7 @@ def test_a_flavor_with_borrowed_gpus_at_work_stays_open_so_that_their_owner_gets
     platform.wait_for_running("beta", "borrower")
     platform.wait_for_workload("beta", "borrower", lambda each: condition(each, "PodsReady"), "runs")
 
-    with karpenter_finds_none(platform, "l4-spot"):
+    with karpenter_finds_none(platform, "l4-spot", "borrower", "beta"):
         look(environment)
         assert not closed(platform, "l4-spot")
         # Where possible, a queue moves on before it reclaims.

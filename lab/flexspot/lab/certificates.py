@@ -20,8 +20,8 @@ PrivateKey = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
 _LIFETIME = dt.timedelta(days=3650)
 
 IDENTITIES = {
-    # The groups and users that Kubernetes' default RBAC policy knows. Kueue, Karpenter and KWOK run as administrators: the lab tests their
-    # behaviour, not the roles that their charts give them.
+    # The groups and users that Kubernetes' default RBAC policy knows. Kueue acts as its service account. Karpenter and KWOK run as
+    # administrators: Karpenter's roles are in a chart's templates, and KWOK stands for nodes.
     "admin": ("flexspot-admin", "system:masters"),
     "apiserver-etcd-client": ("kube-apiserver", "etcd-clients"),
     "kube-controller-manager": ("system:kube-controller-manager", None),

@@ -240,9 +240,25 @@ def manifests(lab: LabContext) -> list[KubeObject]:
     return [
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}},
         _webhook_secret(lab),
+        *released_roles(lab.tools.assets("kueue", "roles"), NAMESPACE, "kueue-"),
         *(_with_conversion(lab, definition) for definition in definitions),
         *(_on_loopback(lab, configuration) for configuration in webhooks),
     ]
+
+
+def released_roles(files: list[Path], namespace: str, prefix: str) -> list[KubeObject]:
+    """Return a controller's roles and bindings as its own kustomization completes them: names with `prefix`, in `namespace`."""
+    objects = read_objects(*files)
+    for each in objects:
+        within = {"namespace": namespace} if "namespace" in each["metadata"] else {}
+        each["metadata"] = {"name": prefix + each["metadata"]["name"], **within}
+        for rule in each.get("rules", ()):
+            if any(name.endswith("webhook-configuration") for name in rule.get("resourceNames", ())):
+                rule["resourceNames"] = [prefix + name for name in rule["resourceNames"]]
+        if "roleRef" in each:
+            each["roleRef"]["name"] = prefix + each["roleRef"]["name"]
+            each["subjects"] = [subject | {"name": prefix + subject["name"], "namespace": namespace} for subject in each["subjects"]]
+    return objects
 
 
 def digest_of(objects: list[KubeObject]) -> str:

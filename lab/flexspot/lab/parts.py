@@ -89,6 +89,13 @@ def kubeconfig(lab: LabContext, identity: str) -> str:
     return yaml.safe_dump(content, sort_keys=False)
 
 
+def acting_as(written: str, namespace: str, account: str) -> str:
+    """Return the administrator's kubeconfig `written`, for requests with the rights of a service account alone."""
+    content = yaml.safe_load(written)
+    content["users"][0]["user"]["as"] = f"system:serviceaccount:{namespace}:{account}"
+    return yaml.safe_dump(content, sort_keys=False)
+
+
 def etcd(lab: LabContext) -> Part:
     """Return a single member with TLS on both ports. Without fsync: a lab's state survives a killed process, not a power cut."""
     certificates = lab.certificates
@@ -231,6 +238,10 @@ def lab_configuration(lab: LabContext) -> dict[str, Any]:
     }
 
 
+ACCOUNT = "kueue-controller-manager"
+"""Kueue's service account in its namespace, as its chart names it."""
+
+
 def kueue(lab: LabContext) -> Part:
     """Return Kueue, running outside a cluster."""
     settings, certificates = lab.home.settings("kueue"), _certificates(lab)
@@ -242,7 +253,8 @@ def kueue(lab: LabContext) -> Part:
         probe=f"http://127.0.0.1:{lab.ports['kueue-health']}/readyz",
         environment={"POD_NAMESPACE": NAMESPACE},
         files={
-            own_kubeconfig: kubeconfig(lab, "admin"),
+            # As on a cluster: policies judge people, and Kueue's service account is none.
+            own_kubeconfig: acting_as(kubeconfig(lab, "admin"), NAMESPACE, ACCOUNT),
             settings / "configuration.yaml": yaml.safe_dump(lab_configuration(lab), sort_keys=False),
             certificates / "tls.crt": lab.certificates.certificate("server").read_text(),
             certificates / "tls.key": lab.certificates.key("server").read_text(),

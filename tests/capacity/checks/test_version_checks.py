@@ -144,7 +144,7 @@ def test_the_system_nodes_have_the_release_of_the_alias_if_eks_name_for_it_is_kn
 
 def test_a_plan_has_the_charts_that_the_stack_installs() -> None:
     plain = plan_of("eks", {}).versions.charts
-    assert plain == {"karpenter": "1.14.1", "nvidia-device-plugin": "0.19.3", "kueue": "0.19.0", "dcgm-exporter": "4.8.4"}
+    assert plain == {"karpenter": "1.14.1", "nvidia-device-plugin": "0.19.3", "kueue": "0.19.2", "dcgm-exporter": "4.8.4"}
     assert set(plan_of("eks", {"cluster.ami": "bottlerocket@1.65.0"}).versions.charts) == {"karpenter", "kueue", "dcgm-exporter"}
     assert plan_of("gke", {"controllers": {"kueue": {"version": "0.19.1"}}}).versions.charts == {"kueue": "0.19.1"}
     assert plan_of("gke", {"queueing": {"existing_kueue": True}}).versions.charts == {}

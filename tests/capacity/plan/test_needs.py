@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 STANDARD, G, P = "L-1216C47A", "L-DB2E81BA", "L-417A185B"
 STANDARD_SPOT, G_SPOT, P4_SPOT, P5_SPOT = "L-34B43A08", "L-3819A6DF", "L-7212CCBC", "L-C4BD4855"
 ADDRESSES = "L-0263D0A3"
-KUEUE = VersionNeed("1.29", "Kueue 0.19.0")
+KUEUE = VersionNeed("1.29", "Kueue 0.19.2")
 THEIRS: dict[str, Any] = {"node_role": "KarpenterNodeRole-shared"}
 KEY = "projects/acme-keys/locations/us-central1/keyRings/ai/cryptoKeys/"
 
@@ -191,7 +191,7 @@ def test_versions_are_those_of_the_image_karpenter_and_kueue() -> None:
     assert (image.user, image.least, image.most) == ("cluster.ami al2023@v20250807", "1.28", "1.33")
     assert of_eks_cluster().versions[1:] == (
         KubernetesNeed("Karpenter 1.14.1", "1.26", "1.36", "name another in controllers.karpenter.version"),
-        KubernetesNeed("Kueue 0.19.0", "1.29", None, "set queueing.existing_kueue: true if the cluster has an older one"),
+        KubernetesNeed("Kueue 0.19.2", "1.29", None, "set queueing.existing_kueue: true if the cluster has an older one"),
     )
 
 
@@ -199,7 +199,7 @@ def test_existing_controllers_need_no_version() -> None:
     assert [each.user for each in of_eks_cluster(cluster__existing_karpenter=THEIRS, queueing={"existing_kueue": True}).versions] == [
         "cluster.ami al2023@v20260903"
     ]
-    assert [each.user for each in of_eks_cluster(controllers__karpenter__version="1.99.0").versions[1:]] == ["Kueue 0.19.0"]
+    assert [each.user for each in of_eks_cluster(controllers__karpenter__version="1.99.0").versions[1:]] == ["Kueue 0.19.2"]
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ def found(identity: str) -> dict[str, Any]:
 
 NEEDS: Any = [
     {"user": "Karpenter 1.14.1", "least": "1.26", "most": "1.36", "remedy": "name another in controllers.karpenter.version"},
-    {"user": "Kueue 0.19.0", "least": "1.29", "most": None, "remedy": "leave it out"},
+    {"user": "Kueue 0.19.2", "least": "1.29", "most": None, "remedy": "leave it out"},
 ]
 
 
@@ -101,7 +101,7 @@ def test_a_version_that_lacks_a_feature_is_refused_with_a_remedy() -> None:
 
     assert str(old.value).splitlines() == [
         f"{begins}Karpenter 1.14.1 needs 1.26 to 1.36; {update} name another in controllers.karpenter.version",
-        f"{begins}Kueue 0.19.0 needs 1.29 or newer; {update} leave it out",
+        f"{begins}Kueue 0.19.2 needs 1.29 or newer; {update} leave it out",
     ]
     assert len(str(new.value).splitlines()) == 1
 

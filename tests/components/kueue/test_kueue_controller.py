@@ -48,12 +48,12 @@ def test_the_released_chart_and_image_are_installed_with_two_replicas_of_which_o
 ) -> None:
     inputs = release()
 
-    assert (inputs["chart"], inputs["version"]) == ("oci://registry.k8s.io/kueue/charts/kueue", "0.19.0")
+    assert (inputs["chart"], inputs["version"]) == ("oci://registry.k8s.io/kueue/charts/kueue", "0.19.2")
     assert (inputs["name"], inputs["namespace"], inputs["createNamespace"]) == ("kueue", "kueue-system", True)
     assert (inputs["atomic"], inputs["timeout"]) == (True, 600), "what fails half-way is taken back"
     values = inputs["values"]["controllerManager"]
     # Not the moving image of the chart's source.
-    assert values["manager"]["image"] == {"repository": "registry.k8s.io/kueue/kueue", "tag": "v0.19.0", "pullPolicy": "IfNotPresent"}
+    assert values["manager"]["image"] == {"repository": "registry.k8s.io/kueue/kueue", "tag": "v0.19.2", "pullPolicy": "IfNotPresent"}
     assert (values["replicas"], values["podDisruptionBudget"]) == (2, {"enabled": True, "minAvailable": 1})
     [spread] = values["topologySpreadConstraints"]
     assert (spread["topologyKey"], spread["whenUnsatisfiable"]) == ("kubernetes.io/hostname", "ScheduleAnyway")
@@ -74,7 +74,7 @@ def test_nothing_is_installed_if_the_cluster_has_kueue(register: Register, outpu
     registered = register(lambda: KueueController("kueue", {"existing": True}))
 
     assert [token for token, _, _ in registered.resources] == ["flexspot:index:KueueController"]
-    assert outputs(lambda: KueueController("kueue", {"existing": True})) == {"version": "0.19.0"}
+    assert outputs(lambda: KueueController("kueue", {"existing": True})) == {"version": "0.19.2"}
 
 
 @pytest.mark.parametrize(

@@ -16,24 +16,21 @@ if TYPE_CHECKING:
 
 
 def watch(register: Register, **more: Any) -> Registered:
-    given: dict[str, Any] = {"namespace": "flexspot-queueing", "labels": {"flexspot.dev/owner": "ml-platform"}, "cohort": "ml-platform"}
+    given: dict[str, Any] = {"namespace": "flexspot-queueing", "labels": {"flexspot.dev/owner": "ml-platform"}}
     args = StockOutWatchArgs(**given, **more)
     return register(lambda: StockOutWatch("watch", args))
 
 
-def test_it_reads_events_and_queues_and_only_changes_flavors_and_its_own_cohort(register: Register) -> None:
+def test_it_reads_events_and_queues_and_only_changes_flavors(register: Register) -> None:
     made = watch(register)
     [role] = made.of("kubernetes:rbac.authorization.k8s.io/v1:ClusterRole")
-    [cohort] = made.of("kubernetes:kueue.x-k8s.io/v1beta2:Cohort")
 
     assert [(each["apiGroups"], each["resources"], each["verbs"], *each.get("resourceNames", ())) for each in role["rules"]] == [
         ([""], ["events"], ["list"]),
-        ([""], ["pods"], ["get"]),
+        ([""], ["pods", "persistentvolumeclaims"], ["get"]),
         (["kueue.x-k8s.io"], ["clusterqueues", "workloads"], ["list"]),
         (["kueue.x-k8s.io"], ["resourceflavors"], ["list", "patch"]),
-        (["kueue.x-k8s.io"], ["cohorts"], ["patch"], "flexspot-stock-out-watch"),
     ]
-    assert (cohort["metadata"]["name"], cohort["spec"]) == ("flexspot-stock-out-watch", {"parentName": "ml-platform"})
 
 
 def test_its_pod_has_its_own_account_and_meets_restricted_pod_security(register: Register) -> None:
@@ -80,4 +77,4 @@ def test_its_program_is_a_file_of_a_config_map_and_a_change_restarts_the_pod(reg
     ],
 )
 def test_the_component_refuses_what_the_settings_refuse(refusal: Refusal, given: dict[str, Any], problem: str) -> None:
-    assert problem in refusal(StockOutWatch, "watch", {"namespace": "a", "labels": {}, "cohort": "ml-platform", **given})
+    assert problem in refusal(StockOutWatch, "watch", {"namespace": "a", "labels": {}, **given})

@@ -14,13 +14,13 @@ from flexspot.capacity.catalog.accelerators import NEURON, RESOURCES
 from flexspot.components.kueue import stock_out_watch
 from flexspot.components.kueue.stock_out_watch import (
     GKE_POOL,
+    asks_for_nothing_else,
     change_of,
     closed_until,
     gke_stock_outs,
     karpenter_stock_outs,
     lent,
     seconds,
-    was_opened,
 )
 
 NOON = seconds("2026-11-25T12:00:00Z")
@@ -40,6 +40,26 @@ def no_capacity(node_claim: str, last: str = "2026-11-25T11:58:00Z") -> dict[str
         "firstTimestamp": last,
         "lastTimestamp": last,
     }
+
+
+def nominated(pod: str, *node_claims: str) -> dict[str, Any]:
+    """Return the event about a pod for which Karpenter 1.14 creates NodeClaims, as it writes it."""
+    return {
+        "metadata": {"name": f"{pod}.18a0", "namespace": "nlp", "creationTimestamp": "2026-11-25T11:57:00Z"},
+        "involvedObject": {"kind": "Pod", "namespace": "nlp", "name": pod},
+        "reason": "Nominated",
+        "message": f"Pod should schedule on: {', '.join(f'nodeclaim/{each}' for each in node_claims)}",
+        "source": {"component": "karpenter"},
+    }
+
+
+def refused(*node_claims: str, last: str = "2026-11-25T11:58:00Z") -> list[dict[str, Any]]:
+    """Return the events of NodeClaims, each for one pod, that got no machine."""
+    return [event for each in node_claims for event in (nominated(f"pod-of-{each}", each), no_capacity(each, last))]
+
+
+def any_node(_pod: tuple[str, str], _label: str, _pool: str) -> bool:
+    return True
 
 
 def failed_scale_up(pod: str, zone: str, first: str, last: str) -> dict[str, Any]:
@@ -63,7 +83,7 @@ def flavor(pool: str, *taints: dict[str, str], until: str | None = None, key: st
 
 
 def test_karpenters_event_closes_the_flavor_of_its_pool_and_no_other() -> None:
-    stock_outs = karpenter_stock_outs([no_capacity("l4-spot-x8k2z")])
+    stock_outs = karpenter_stock_outs(refused("l4-spot-x8k2z"), any_node)
 
     assert closed_until(flavor("l4-spot"), stock_outs, HALF_AN_HOUR) == seconds("2026-11-25T12:28:00Z")
     assert closed_until(flavor("l4"), stock_outs, HALF_AN_HOUR) == 0
@@ -71,17 +91,17 @@ def test_karpenters_event_closes_the_flavor_of_its_pool_and_no_other() -> None:
 
 
 def test_the_last_event_counts() -> None:
-    stock_outs = karpenter_stock_outs([no_capacity("l4-spot-x8k2z"), no_capacity("l4-spot-9bbbw", "2026-11-25T11:30:00Z")])
+    stock_outs = karpenter_stock_outs([*refused("l4-spot-x8k2z"), *refused("l4-spot-9bbbw", last="2026-11-25T11:30:00Z")], any_node)
 
     assert closed_until(flavor("l4-spot"), stock_outs, HALF_AN_HOUR) == seconds("2026-11-25T12:28:00Z")
 
 
 def test_a_flavor_of_several_pools_is_never_closed_and_each_flavor_of_a_stack_is_identified_by_its_pool() -> None:
     any_l4 = {"metadata": {"name": "any-l4"}, "spec": {"nodeLabels": {"karpenter.k8s.aws/instance-gpu-name": "l4"}}}
-    assert closed_until(any_l4, karpenter_stock_outs([no_capacity("any-l4-x8k2z")]), HALF_AN_HOUR) == 0
+    assert closed_until(any_l4, karpenter_stock_outs(refused("any-l4-x8k2z"), any_node), HALF_AN_HOUR) == 0
     for each in plan_of("prod-eks").flavors:
         made = {"metadata": {"name": each.name}, "spec": {"nodeLabels": each.node_labels}}
-        assert closed_until(made, karpenter_stock_outs([no_capacity(f"{each.pools[0]}-x8k2z")]), HALF_AN_HOUR) > NOON
+        assert closed_until(made, karpenter_stock_outs(refused(f"{each.pools[0]}-x8k2z"), any_node), HALF_AN_HOUR) > NOON
     for each in plan_of("prod-gke").flavors:
         assert each.node_labels[GKE_POOL] == each.pools[0]
 
@@ -99,7 +119,7 @@ def test_a_flavor_of_several_pools_is_never_closed_and_each_flavor_of_a_stack_is
 )
 def test_gkes_event_counts_while_its_pod_has_no_node(pod: dict[str, Any] | None, closed: bool) -> None:  # noqa: FBT001
     events = [failed_scale_up("sweep-0-abc", "us-central1-a", "2026-11-25T11:50:00Z", "2026-11-25T11:58:00Z")]
-    stock_outs = gke_stock_outs(events, {("nlp", "sweep-0-abc"): pod} if pod else {}, NOON)
+    stock_outs = gke_stock_outs(events, {("nlp", "sweep-0-abc"): pod} if pod else {}, NOON, any_node)
 
     assert (closed_until(flavor("l4-spot", key=GKE_POOL), stock_outs, HALF_AN_HOUR) > NOON) is closed
 
@@ -109,8 +129,8 @@ def test_gke_is_given_the_time_to_try_its_other_zones() -> None:
     first = failed_scale_up("sweep-0-abc", "us-central1-a", "2026-11-25T11:57:00Z", "2026-11-25T11:57:00Z")
     second = failed_scale_up("sweep-0-abc", "us-central1-b", "2026-11-25T11:59:00Z", "2026-11-25T11:59:00Z")
 
-    assert gke_stock_outs([first, second], pods, NOON) == []
-    assert gke_stock_outs([first, second], pods, NOON + 120) == [(GKE_POOL, "l4-spot", seconds("2026-11-25T11:59:00Z"))]
+    assert gke_stock_outs([first, second], pods, NOON, any_node) == []
+    assert gke_stock_outs([first, second], pods, NOON + 120, any_node) == [(GKE_POOL, "l4-spot", seconds("2026-11-25T11:59:00Z"))]
 
 
 def test_another_reason_of_gkes_autoscaler_is_no_stock_out() -> None:
@@ -118,7 +138,7 @@ def test_another_reason_of_gkes_autoscaler_is_no_stock_out() -> None:
     other["message"] = other["message"].replace("GCE out of resources", "GCE quota exceeded")
     pods = {("nlp", "sweep-0-abc"): {"spec": {"nodeSelector": {GKE_POOL: "l4-spot"}}, "metadata": {}}}
 
-    assert gke_stock_outs([other], pods, NOON) == []
+    assert gke_stock_outs([other], pods, NOON, any_node) == []
 
 
 def queue(own: str | int) -> dict[str, Any]:
@@ -200,27 +220,77 @@ def test_a_later_event_moves_the_end_and_the_same_event_changes_nothing() -> Non
     assert later["spec"]["nodeTaints"] == [TAINT], "once"
 
 
-def test_a_flavor_opens_when_its_time_is_over_or_its_events_are_gone() -> None:
+def test_a_written_time_stays_when_the_pods_that_asked_are_gone() -> None:
+    closed = flavor("l4-spot", TAINT, until="2026-11-25T12:20:00Z")
+
+    assert closed_until(closed, [], HALF_AN_HOUR) == seconds("2026-11-25T12:20:00Z")
+    later = karpenter_stock_outs(refused("l4-spot-x8k2z"), any_node)
+    assert closed_until(closed, later, HALF_AN_HOUR) == seconds("2026-11-25T12:28:00Z")
+
+
+def test_a_flavor_opens_when_its_time_is_over_or_its_owners_need_it() -> None:
     own = {"key": "flexspot.dev/class", "value": "training", "effect": "NoSchedule"}
     closed = flavor("l4-spot", TAINT, own, until="2026-11-25T12:01:00Z")
 
     for until in (NOON - 1, 0.0):
-        change = change_of(closed, until, NOON)
-        assert change is not None
-        assert change == {"metadata": {"resourceVersion": "7"}, "spec": {"nodeTaints": [own]}}
-        assert not was_opened(closed)
+        assert change_of(closed, until, NOON) == {
+            "metadata": {"resourceVersion": "7", "annotations": {"flexspot.dev/stock-out-until": None}},
+            "spec": {"nodeTaints": [own]},
+        }
     assert change_of(flavor("l4-spot", own), 0.0, NOON) is None
 
 
-def test_a_round_later_an_opened_flavor_is_recognized_by_its_annotation_and_loses_it() -> None:
-    opened = flavor("l4-spot", until="2026-11-25T12:01:00Z")
+OF_POOL = {"karpenter.sh/nodepool": "l4-spot", "karpenter.sh/capacity-type": "spot"}
 
-    assert was_opened(opened)
-    change = change_of(opened, 0.0, NOON)
-    assert change == {"metadata": {"resourceVersion": "7", "annotations": {"flexspot.dev/stock-out-until": None}}}
-    closed_again = change_of(opened, NOON + 60, NOON)
-    assert closed_again is not None
-    assert closed_again["spec"]["nodeTaints"] == [TAINT]
+
+def of_nodes(*terms: dict[str, Any]) -> dict[str, Any]:
+    return {"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [*terms]}}}}
+
+
+def within(key: str, *values: str) -> dict[str, Any]:
+    return {"matchExpressions": [{"key": key, "operator": "In", "values": [*values]}]}
+
+
+def mounted(**volume: Any) -> dict[str, Any]:
+    return {"volumes": [{"name": "data", **volume}]}
+
+
+@pytest.mark.parametrize(
+    "spec,broad",
+    [
+        ({}, True),
+        ({"nodeSelector": OF_POOL}, True),
+        ({"nodeSelector": {**OF_POOL, "kubernetes.io/os": "linux"}}, True),
+        ({"nodeSelector": {"topology.kubernetes.io/zone": "us-east-1a"}}, False),
+        ({"nodeSelector": {"karpenter.sh/capacity-type": "on-demand"}}, False),
+        (of_nodes(within("karpenter.sh/nodepool", "h100", "l4-spot")), True),
+        (of_nodes(within("topology.kubernetes.io/zone", "us-east-1a"), within("karpenter.sh/nodepool", "l4-spot")), True),
+        (of_nodes(within("node.kubernetes.io/instance-type", "g6.48xlarge")), False),
+        (of_nodes({"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["a"]}]}), False),
+        ({"affinity": {"podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{}]}}}, False),
+        ({"topologySpreadConstraints": [{"topologyKey": "topology.kubernetes.io/zone"}]}, False),
+        (mounted(emptyDir={}), True),
+        (mounted(ephemeral={}), False),
+        (mounted(persistentVolumeClaim={"claimName": "checkpoints"}), True),
+        (mounted(persistentVolumeClaim={"claimName": "disk-in-a-zone"}), False),
+        (mounted(persistentVolumeClaim={"claimName": "missing"}), False),
+    ],
+)
+def test_a_pod_asks_for_the_whole_pool_or_for_a_part_of_it(spec: dict[str, Any], broad: bool) -> None:  # noqa: FBT001
+    claims = {"checkpoints": {"spec": {"storageClassName": ""}}, "disk-in-a-zone": {"spec": {"storageClassName": "gp3"}}}
+
+    assert asks_for_nothing_else({"spec": spec}, OF_POOL, claims) is broad
+
+
+def test_a_claim_counts_if_all_its_pods_are_known_and_ask_for_the_whole_pool() -> None:
+    together = [nominated("first", "l4-spot-x8k2z"), nominated("second", "l4-spot-x8k2z", "l4-spot-9bbbw"), no_capacity("l4-spot-x8k2z")]
+
+    def first_only(pod: tuple[str, str], _label: str, _pool: str) -> bool:
+        return pod == ("nlp", "first")
+
+    assert karpenter_stock_outs(together, any_node) != []
+    assert karpenter_stock_outs(together, first_only) == [], "the claim has the second pod's zone"
+    assert karpenter_stock_outs([no_capacity("l4-spot-x8k2z")], any_node) == [], "what it asked for is not known"
 
 
 def test_it_knows_the_devices_of_the_catalog_which_it_cannot_import() -> None:

@@ -1,6 +1,6 @@
 """The queries to Prometheus, and the labels that the report needs from kube-state-metrics.
 
-Sources: kubernetes/kube-state-metrics v2.20, docs/metrics; NVIDIA/dcgm-exporter 4.5.3-4.8.2, default counters; kueue v0.19.0,
+Sources: kubernetes/kube-state-metrics v2.20, docs/metrics; NVIDIA/dcgm-exporter 4.5.3-4.8.2, default counters; kueue v0.19.2,
 pkg/metrics/metrics.go; opencost 1.113, docs; runtime/flexspot_runtime/status.py.
 
 Rules for all queries: Amounts are summed, never counted. A pod that has ended keeps its requests until it is deleted, so its phase is

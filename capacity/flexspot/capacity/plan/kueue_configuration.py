@@ -1,6 +1,6 @@
 """The configuration of Kueue, used by the chart that installs it on a cloud and by the lab that rehearses with it.
 
-Source of every field: config.kueue.x-k8s.io/v1beta2 of Kueue 0.19.0 (apis/config/v1beta2), which is decoded strictly.
+Source of every field: config.kueue.x-k8s.io/v1beta2 of Kueue 0.19.2 (apis/config/v1beta2), which is decoded strictly.
 """
 
 from __future__ import annotations

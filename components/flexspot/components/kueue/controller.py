@@ -121,7 +121,7 @@ def _resources(size: KueueSize | JobSetSize) -> dict[str, Any]:
 
 
 def _values(args: KueueControllerArgs, size: KueueSize, version: str, pods_ready: PodsReady) -> dict[str, Any]:
-    """Return the values of the chart: charts/kueue/values.yaml of Kueue 0.19.0."""
+    """Return the values of the chart: charts/kueue/values.yaml of Kueue 0.19.2."""
     return {
         "controllerManager": {
             **_replicas(args, size),
@@ -221,7 +221,7 @@ class JobSetControllerArgs(ControllerArgs):
 class JobSetController(pulumi.ComponentResource):
     """JobSet from its released chart, with its CRD: once the CRD exists, Kueue admits JobSets as it admits Jobs.
 
-    A running Kueue looks for the CRD every two minutes (0.19.0). Until it finds it, it admits the Jobs of a set individually.
+    A running Kueue looks for the CRD every two minutes (0.19.2). Until it finds it, it admits the Jobs of a set individually.
 
     While no replica answers its webhooks, no JobSet and no pod of one can be created. Other pods are not affected. Helm keeps the CRD, and
     the JobSets with it, when the release is deleted. Raises ValueError for sizes out of bounds.

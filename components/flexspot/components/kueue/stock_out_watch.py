@@ -8,9 +8,10 @@ the job wait in its place. No node gets that taint, and running work continues.
 
 A flavor in which work runs on borrowed GPUs stays open: their owner gets them back by preemption, and only in an open flavor.
 
-Kueue looks at waiting work again when its queue, its cohort or other work of them changes, and not when a flavor does (v0.19.0,
-pkg/controller/core/resourceflavor_controller.go and pkg/cache/queue/manager.go). So a round after a flavor was opened, a cohort without
-queues and without quota, which exists for this alone, is changed.
+Only a refusal of the whole pool counts. A pod that asks for a zone, a machine or a disk of its own narrows the request, and the rest of the
+pool may be there.
+
+Kueue looks at waiting work again when a flavor's taints change (since v0.19.1, pkg/controller/core/resourceflavor_controller.go).
 """
 
 from __future__ import annotations
@@ -25,14 +26,13 @@ import urllib.parse
 import urllib.request
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
+from typing import Any, Callable  # noqa: UP035 -- images may have an older Python
 
 CREDENTIALS_VARIABLE, HOLD_VARIABLE = "FLEXSPOT_KUBERNETES_CREDENTIALS", "FLEXSPOT_HOLD_SECONDS"
-COHORT_VARIABLE = "FLEXSPOT_COHORT_TO_CHANGE"
 HOLD_KEY = "flexspot.dev/stock-out"
 """Of the taint. A job that would rather wait for its flavor than take another one tolerates it."""
 UNTIL_ANNOTATION = "flexspot.dev/stock-out-until"
-"""Of a flavor: until when it is closed. It outlives the taint by one round, until the work that waits is looked at again."""
+"""Of a flavor: until when it is closed."""
 FIELD_MANAGER = "flexspot-stock-out-watch"
 """The name under which the API server notes the fields that are written here."""
 KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
@@ -43,7 +43,7 @@ ROUND_SECONDS = 20.0
 PATIENCE_SECONDS = 300.0
 """For how long a pod has no node before GKE's report counts: its autoscaler reports each zone, and tries the next one."""
 _MOST_FAILURES = 15
-_CONFLICT = 409
+_NOT_FOUND, _CONFLICT = 404, 409
 
 DEVICES = ("nvidia.com/gpu", "aws.amazon.com/neuron", "google.com/tpu")
 """The resources of accelerators. A flavor gives one of them, and its queues count the others at 0."""
@@ -67,17 +67,38 @@ def first_and_last(event: Kube) -> tuple[float, float]:
     return seconds(event.get("firstTimestamp") or created), seconds(last)
 
 
-def karpenter_stock_outs(events: list[Kube]) -> list[StockOut]:
-    """Return the pools of which Karpenter reports that no machine type and no zone is left.
+def nominations(events: list[Kube]) -> dict[str, set[tuple[str, str]]]:
+    """Return the pods for which Karpenter created each NodeClaim: namespace and name, by name of the claim.
+
+    Source: karpenter v1.14.1, pkg/controllers/provisioning/scheduling/events.go: "Pod should schedule on: nodeclaim/NAME, node/NAME".
+    """
+    found: dict[str, set[tuple[str, str]]] = {}
+    for event in events:
+        if event["reason"] == "Nominated":
+            about = event["involvedObject"]
+            for target in event.get("message", "").rpartition(": ")[2].split(", "):
+                kind, _, name = target.partition("/")
+                if kind == "nodeclaim":
+                    found.setdefault(name, set()).add((about["namespace"], about["name"]))
+    return found
+
+
+def karpenter_stock_outs(events: list[Kube], asks_for_all_of: Callable[[tuple[str, str], str, str], bool]) -> list[StockOut]:
+    """Return the pools of which Karpenter reports that no machine type and no zone is left, for pods that ask for nothing narrower.
+
+    `asks_for_all_of` is given a pod, and a label and a value of the pool's nodes. A claim whose pods are not known does not count.
 
     Source: karpenter v1.14.1, pkg/controllers/nodeclaim/lifecycle/events.go, and scheduling/nodeclaimtemplate.go: a NodeClaim is called
     after its pool, with a hyphen and a random end.
     """
     found: list[StockOut] = []
+    pods_of = nominations(events)
     for event in events:
         about = event["involvedObject"]
         if event["reason"] == "InsufficientCapacityError" and about["kind"] == "NodeClaim":
-            found.append((KARPENTER_POOL, about["name"].rpartition("-")[0], first_and_last(event)[1]))
+            pool, pods = about["name"].rpartition("-")[0], pods_of.get(about["name"], set())
+            if pods and all(asks_for_all_of(pod, KARPENTER_POOL, pool) for pod in pods):
+                found.append((KARPENTER_POOL, pool, first_and_last(event)[1]))
     return found
 
 
@@ -86,7 +107,9 @@ def waits_for_a_node(pod: Kube) -> bool:
     return not pod["spec"].get("nodeName") and "deletionTimestamp" not in pod["metadata"]
 
 
-def gke_stock_outs(events: list[Kube], pods: dict[tuple[str, str], Kube], now: float) -> list[StockOut]:
+def gke_stock_outs(
+    events: list[Kube], pods: dict[tuple[str, str], Kube], now: float, asks_for_all_of: Callable[[tuple[str, str], str, str], bool]
+) -> list[StockOut]:
     """Return the same of GKE's autoscaler, which reports each zone of a pod separately; only pods without a node count.
 
     Source: the event's text in public records, such as kubectl's output of 2024-10-24: "Node scale up in zones us-central1-b associated
@@ -100,9 +123,46 @@ def gke_stock_outs(events: list[Kube], pods: dict[tuple[str, str], Kube], now: f
             first, last = first_and_last(event)
             known = times.get(key, (first, last))
             times[key] = (min(first, known[0]), max(last, known[1]))
-    patient = [(pods[key], last) for key, (first, last) in times.items() if now - first >= PATIENCE_SECONDS and key in pods]
-    selectors = [(pod["spec"].get("nodeSelector") or {}, last) for pod, last in patient if waits_for_a_node(pod)]
-    return [(GKE_POOL, selector[GKE_POOL], last) for selector, last in selectors if GKE_POOL in selector]
+    found: list[StockOut] = []
+    for key, (first, last) in times.items():
+        if now - first >= PATIENCE_SECONDS and key in pods and waits_for_a_node(pods[key]):
+            pool = (pods[key]["spec"].get("nodeSelector") or {}).get(GKE_POOL)
+            if pool and asks_for_all_of(key, GKE_POOL, pool):
+                found.append((GKE_POOL, pool, last))
+    return found
+
+
+_ANY_NODE = {"kubernetes.io/os": "linux"}
+
+
+def asks_for_nothing_else(pod: Kube, labels: dict[str, str], claims: dict[str, Kube]) -> bool:
+    """Return whether any node with these labels would do for a pod, wherever it is.
+
+    `claims` are those of its namespace that exist, by name. A claim without a class is the platform's: of a bucket or a file system.
+    """
+    spec = pod["spec"]
+    affinity = spec.get("affinity") or {}
+    of_nodes = affinity.get("nodeAffinity") or {}
+    required = (of_nodes.get("requiredDuringSchedulingIgnoredDuringExecution") or {}).get("nodeSelectorTerms") or []
+    near = [affinity.get(each) for each in ("podAffinity", "podAntiAffinity")]
+    volumes = spec.get("volumes") or []
+    named = [each["persistentVolumeClaim"]["claimName"] for each in volumes if "persistentVolumeClaim" in each]
+
+    def is_met(term: Kube) -> bool:
+        expressions = term.get("matchExpressions") or []
+        return not term.get("matchFields") and all(
+            each["operator"] == "In" and labels.get(each["key"]) in (each.get("values") or []) for each in expressions
+        )
+
+    return (
+        all({**_ANY_NODE, **labels}.get(key) == value for key, value in (spec.get("nodeSelector") or {}).items())
+        and (not required or any(map(is_met, required)))
+        and not of_nodes.get("preferredDuringSchedulingIgnoredDuringExecution")
+        and not any(near)
+        and not spec.get("topologySpreadConstraints")
+        and not any("ephemeral" in each for each in volumes)
+        and all(name in claims and claims[name]["spec"].get("storageClassName") == "" for name in named)
+    )
 
 
 def lent(queues: list[Kube], workloads: list[Kube]) -> set[str]:
@@ -151,38 +211,31 @@ def _has(workload: Kube, condition: str) -> bool:
 
 
 def closed_until(flavor: Kube, stock_outs: list[StockOut], hold: float) -> float:
-    """Return until when a flavor is closed, in seconds since 1970; 0 without a stock-out of its pool, or for one of several pools."""
+    """Return until when a flavor is closed, in seconds since 1970; 0 without a stock-out of its pool, or for one of several pools.
+
+    A time that was written stays: the pods that asked for the pool may be gone since.
+    """
     labels = flavor["spec"].get("nodeLabels") or {}
-    return max((last + hold for label, value, last in stock_outs if labels.get(label) == value), default=0.0)
+    written = seconds((flavor["metadata"].get("annotations") or {}).get(UNTIL_ANNOTATION))
+    return max([written, *(last + hold for label, value, last in stock_outs if labels.get(label) == value)])
 
 
 def change_of(flavor: Kube, until: float, now: float) -> Kube | None:
-    """Return the patch that closes a flavor until then, opens it, or removes its annotation; None where it is as it should be.
+    """Return the patch that closes a flavor until then, or opens it; None where it is as it should be.
 
     It applies to the version that was read, so that it overwrites no other change.
     """
     taints = list(flavor["spec"].get("nodeTaints") or [])
     others = [each for each in taints if each["key"] != HOLD_KEY]
     written = (flavor["metadata"].get("annotations") or {}).get(UNTIL_ANNOTATION)
-    version = flavor["metadata"]["resourceVersion"]
+    end = None
     if until > now:
         end = datetime.fromtimestamp(until, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")  # noqa: UP017 -- images may have an older Python
-        if len(others) < len(taints) and written == end:
-            return None
-        taint = {"key": HOLD_KEY, "value": "true", "effect": "NoSchedule"}
-        return {"metadata": {"resourceVersion": version, "annotations": {UNTIL_ANNOTATION: end}}, "spec": {"nodeTaints": [*others, taint]}}
-    if len(others) == len(taints) and written is None:
+    wanted = [*others, {"key": HOLD_KEY, "value": "true", "effect": "NoSchedule"}] if end else others
+    if written == end and len(wanted) == len(taints):
         return None
-    if len(others) < len(taints):
-        # The annotation stays for was_opened: in this round Kueue may not know of the change yet.
-        return {"metadata": {"resourceVersion": version}, "spec": {"nodeTaints": others}}
-    return {"metadata": {"resourceVersion": version, "annotations": {UNTIL_ANNOTATION: None}}}
-
-
-def was_opened(flavor: Kube) -> bool:
-    """Return whether an earlier round opened a flavor, and Kueue has not looked at waiting work since."""
-    closed = any(each["key"] == HOLD_KEY for each in flavor["spec"].get("nodeTaints") or [])
-    return not closed and UNTIL_ANNOTATION in (flavor["metadata"].get("annotations") or {})
+    metadata = {"resourceVersion": flavor["metadata"]["resourceVersion"], "annotations": {UNTIL_ANNOTATION: end}}
+    return {"metadata": metadata, "spec": {"nodeTaints": wanted}}
 
 
 def call(environment: dict[str, str], path: str, patch: Kube | None = None) -> Kube:
@@ -208,22 +261,18 @@ def _listed(environment: dict[str, str], path: str) -> list[Kube]:
 
 
 def _in_words(change: Kube) -> str:
-    if "annotations" not in change["metadata"]:
-        return "reopened"
     until = change["metadata"]["annotations"][UNTIL_ANNOTATION]
-    return f"closed until {until}, because the cloud has no machines for it" if until else "waiting work is reconsidered"
+    return f"closed until {until}, because the cloud has no machines for it" if until else "reopened"
 
 
-def _pods_of(environment: dict[str, str], events: list[Kube]) -> dict[tuple[str, str], Kube]:
-    found: dict[tuple[str, str], Kube] = {}
-    for about in (each["involvedObject"] for each in events if each["involvedObject"]["kind"] == "Pod"):
-        try:
-            path = f"/api/v1/namespaces/{about['namespace']}/pods/{about['name']}"
-            found[(about["namespace"], about["name"])] = call(environment, path)
-        except urllib.error.HTTPError as error:
-            if error.code != 404:  # noqa: PLR2004 -- not found: it is gone
-                raise
-    return found
+def _found(environment: dict[str, str], path: str) -> Kube | None:
+    """Return an object. None: it is gone."""
+    try:
+        return call(environment, path)
+    except urllib.error.HTTPError as error:
+        if error.code == _NOT_FOUND:
+            return None
+        raise
 
 
 def look(environment: dict[str, str]) -> list[str]:
@@ -231,25 +280,21 @@ def look(environment: dict[str, str]) -> list[str]:
     now, hold = time.time(), float(environment[HOLD_VARIABLE])
     events = [
         each
-        for reason in ("InsufficientCapacityError", "FailedScaleUp")
+        for reason in ("InsufficientCapacityError", "FailedScaleUp", "Nominated")
         for each in _listed(environment, f"/api/v1/events?fieldSelector={urllib.parse.quote(f'reason={reason}')}")
     ]
-    recent = [each for each in events if first_and_last(each)[1] + hold > now]
-    stock_outs = [*karpenter_stock_outs(recent), *gke_stock_outs(recent, _pods_of(environment, recent), now)]
+    flavors = _listed(environment, f"{KUEUE}/resourceflavors")
+    stock_outs = stock_outs_of([each for each in events if first_and_last(each)[1] + hold > now], flavors, now, environment)
     open_for_owners = (
         lent(_listed(environment, f"{KUEUE}/clusterqueues"), _listed(environment, f"{KUEUE}/workloads")) if stock_outs else set()
     )
     changes: list[str] = []
-    for flavor in _listed(environment, f"{KUEUE}/resourceflavors"):
+    for flavor in flavors:
         name = flavor["metadata"]["name"]
         until = 0.0 if name in open_for_owners else closed_until(flavor, stock_outs, hold)
         change = change_of(flavor, until, now)
         if change is None:
             continue
-        if was_opened(flavor):
-            # First, so that a round in which it fails is done again. Any other weight is a change; without queues it has no effect.
-            weight = {"spec": {"fairSharing": {"weight": str(1 + int(now) % 1_000_000)}}}
-            call(environment, f"{KUEUE}/cohorts/{environment[COHORT_VARIABLE]}", weight)
         try:
             call(environment, f"{KUEUE}/resourceflavors/{name}", change)
         except urllib.error.HTTPError as error:
@@ -258,6 +303,30 @@ def look(environment: dict[str, str]) -> list[str]:
             continue
         changes.append(f"flavor {name}: {_in_words(change)}")
     return changes
+
+
+def stock_outs_of(events: list[Kube], flavors: list[Kube], now: float, environment: dict[str, str]) -> list[StockOut]:
+    """Return the pools that recent events report as empty. Raises OSError when the API server refuses."""
+    missing = [each for each in events if each["reason"] != "Nominated"]
+    claims_without_machines = {each["involvedObject"]["name"] for each in missing}
+    waiting = {pod for claim, pods in nominations(events).items() if claim in claims_without_machines for pod in pods}
+    waiting |= {
+        (each["involvedObject"]["namespace"], each["involvedObject"]["name"]) for each in missing if each["reason"] == "FailedScaleUp"
+    }
+    pods = {pod: each for pod in waiting if (each := _found(environment, f"/api/v1/namespaces/{pod[0]}/pods/{pod[1]}"))}
+
+    def asks_for_all_of(pod: tuple[str, str], label: str, pool: str) -> bool:
+        labels = [each["spec"].get("nodeLabels") or {} for each in flavors]
+        of_pool = [each for each in labels if each.get(label) == pool]
+        if pod not in pods or not of_pool:
+            return False
+        volumes = pods[pod]["spec"].get("volumes") or []
+        named = {each["persistentVolumeClaim"]["claimName"] for each in volumes if "persistentVolumeClaim" in each}
+        path = f"/api/v1/namespaces/{pod[0]}/persistentvolumeclaims"
+        claims = {name: each for name in named if (each := _found(environment, f"{path}/{name}"))}
+        return asks_for_nothing_else(pods[pod], of_pool[0], claims)
+
+    return [*karpenter_stock_outs(events, asks_for_all_of), *gke_stock_outs(events, pods, now, asks_for_all_of)]
 
 
 def main() -> None:

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import NotRequired
 
 import pulumi
-from pulumi_kubernetes.apiextensions import CustomResource
 from pulumi_kubernetes.apps.v1 import Deployment
 from pulumi_kubernetes.core.v1 import (
     ConfigMap,
@@ -25,8 +24,7 @@ from flexspot.capacity.catalog.system_pods import STOCK_OUT_WATCH
 from flexspot.capacity.settings.teams import StockOuts
 from flexspot.capacity.values.quantities import mib_quantity, milli_quantity
 from flexspot.components.in_cluster import single_pod, unprivileged
-from flexspot.components.kueue.queues import API_VERSION
-from flexspot.components.kueue.stock_out_watch import COHORT_VARIABLE, CREDENTIALS_VARIABLE, HOLD_VARIABLE
+from flexspot.components.kueue.stock_out_watch import CREDENTIALS_VARIABLE, HOLD_VARIABLE
 from flexspot.components.shared_args import PlacementArgs, checked_options, publish
 
 
@@ -39,9 +37,6 @@ class StockOutWatchArgs(PlacementArgs):
     labels: dict[str, str]
     """Labels of the objects."""
 
-    cohort: str
-    """Root of the cohorts whose queues wait for the flavors."""
-
     image: NotRequired[str]
     """An image with Python 3.9 or later as `python3`. Default: Docker's official image, from Amazon's public registry."""
 
@@ -50,7 +45,7 @@ class StockOutWatchArgs(PlacementArgs):
 
 
 NAME = STOCK_OUT_WATCH.name
-CLUSTER_ROLE = COHORT = "flexspot-stock-out-watch"
+CLUSTER_ROLE = "flexspot-stock-out-watch"
 
 SELECTED = {"app.kubernetes.io/name": NAME, "app.kubernetes.io/instance": "flexspot"}
 """Labels that select its pod."""
@@ -66,9 +61,10 @@ class StockOutWatch(pulumi.ComponentResource):
     """Closes a Kueue flavor when the autoscaler reports that the cloud has no machines for its pool, and reopens it after a while.
 
     From then on Kueue admits work with the team's next flavor: newly submitted jobs, and jobs whose wait for their pods is over. A flavor
-    in which work runs on borrowed GPUs stays open, because their owner can only reclaim them in an open flavor. The watch reads events,
-    pods and Kueue's objects. It changes flavors, and its own cohort without queues, whose changes make Kueue reconsider waiting work. One
-    replica is enough: while it is down, Kueue works as without it.
+    in which work runs on borrowed GPUs stays open, because their owner can only reclaim them in an open flavor. Nothing is closed for a pod
+    that asks for less than the whole pool, such as a zone or a disk of its own. The watch reads events, pods, claims and Kueue's
+    objects, and changes flavors. One replica is enough: while it is down, Kueue works as without it. With a Kueue before 0.19.1, waiting
+    work does not notice that a flavor was reopened.
 
     Raises ValueError for a time out of bounds.
     """
@@ -87,10 +83,9 @@ class StockOutWatch(pulumi.ComponentResource):
             metadata=ObjectMetaArgs(name=CLUSTER_ROLE, labels=args["labels"]),
             rules=[
                 PolicyRuleArgs(api_groups=[""], resources=["events"], verbs=["list"]),
-                PolicyRuleArgs(api_groups=[""], resources=["pods"], verbs=["get"]),
+                PolicyRuleArgs(api_groups=[""], resources=["pods", "persistentvolumeclaims"], verbs=["get"]),
                 PolicyRuleArgs(api_groups=["kueue.x-k8s.io"], resources=["clusterqueues", "workloads"], verbs=["list"]),
                 PolicyRuleArgs(api_groups=["kueue.x-k8s.io"], resources=["resourceflavors"], verbs=["list", "patch"]),
-                PolicyRuleArgs(api_groups=["kueue.x-k8s.io"], resources=["cohorts"], resource_names=[COHORT], verbs=["patch"]),
             ],
             opts=child,
         )
@@ -100,15 +95,6 @@ class StockOutWatch(pulumi.ComponentResource):
             role_ref=RoleRefArgs(api_group=_RBAC, kind="ClusterRole", name=CLUSTER_ROLE),
             subjects=[SubjectArgs(kind="ServiceAccount", name=NAME, namespace=args["namespace"])],
             opts=pulumi.ResourceOptions(parent=self, depends_on=[role, account]),
-        )
-        cohort = CustomResource(
-            f"{name}-cohort",
-            api_version=API_VERSION,
-            kind="Cohort",
-            metadata=ObjectMetaArgs(name=COHORT, labels=args["labels"]),
-            # No weight, which the pod changes.
-            spec={"parentName": args["cohort"]},
-            opts=child,
         )
         program = _PROGRAM.read_text(encoding="utf-8")
         file = ConfigMap(f"{name}-program", metadata=metadata, data={_PROGRAM.name: program}, opts=child)
@@ -126,7 +112,7 @@ class StockOutWatch(pulumi.ComponentResource):
                 annotations={_CHECKSUM: hashlib.sha256(program.encode()).hexdigest()},
                 volumes=[VolumeArgs(name="program", config_map=ConfigMapVolumeSourceArgs(name=NAME))],
             ),
-            opts=pulumi.ResourceOptions(parent=self, depends_on=[binding, cohort, file]),
+            opts=pulumi.ResourceOptions(parent=self, depends_on=[binding, file]),
         )
         where = f"{args['namespace']}/{NAME}"
         self.workload = made.id.apply(lambda _: where)
@@ -141,7 +127,6 @@ def _container(wanted: StockOuts) -> ContainerArgs:
         command=["python3", f"{_FOLDER}/{_PROGRAM.name}"],
         env=[
             EnvVarArgs(name=CREDENTIALS_VARIABLE, value=_CREDENTIALS),
-            EnvVarArgs(name=COHORT_VARIABLE, value=COHORT),
             EnvVarArgs(name=HOLD_VARIABLE, value=str(60 * wanted.hold_minutes)),
         ],
         resources=ResourceRequirementsArgs(

@@ -62,7 +62,7 @@ def alert_does_not_parse(query: QueryView, _: Parameters) -> Outcome:
     remediation="Query the histogram's _bucket series with histogram_quantile, or use _sum and _count.",
     link="https://prometheus.io/docs/practices/histograms/",
     sources=(
-        "kubernetes-sigs/kueue v0.19.0 and kubernetes-sigs/karpenter v1.14.1: which of their metrics are histograms.",
+        "kubernetes-sigs/kueue v0.19.2 and kubernetes-sigs/karpenter v1.14.1: which of their metrics are histograms.",
         "Kueue observes its waiting times when it admits: a job that still waits is in none of them.",
     ),
 )

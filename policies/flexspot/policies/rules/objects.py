@@ -21,7 +21,7 @@ from flexspot.policies.values.field import UNKNOWN, Field, Tri, Unknown, any_of
     remediation="Use a field that the kind has in this version.",
     link="https://kubernetes.io/docs/reference/using-api/api-concepts/#field-validation",
     sources=(
-        "The definitions of Kueue 0.19.0, Karpenter 1.14.1, its AWS provider 1.14.1 and JobSet 0.12.0.",
+        "The definitions of Kueue 0.19.2, Karpenter 1.14.1, its AWS provider 1.14.1 and JobSet 0.12.0.",
         "The models of the Kubernetes client 37.",
     ),
 )

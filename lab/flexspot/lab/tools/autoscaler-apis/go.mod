@@ -1,5 +1,5 @@
 // Pins the files that the lab takes from k8s.io/autoscaler/cluster-autoscaler/apis; see tools.yaml for which. Nothing of it is compiled.
-// The version is the one that Kueue v0.19.0's own go.mod asks for: its provisioning controller is written against it.
+// The version is the one that Kueue v0.19.2's own go.mod asks for: its provisioning controller is written against it.
 module flexspot.local/tools/autoscaler-apis
 
 go 1.26.6

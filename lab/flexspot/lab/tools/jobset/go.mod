@@ -1,5 +1,5 @@
 // Pins what the lab builds from sigs.k8s.io/jobset; see tools.yaml for what is taken from it.
-// The version is the one that Kueue v0.19.0's own go.mod asks for.
+// The version is the one that Kueue v0.19.2's own go.mod asks for.
 module flexspot.local/tools/jobset
 
 go 1.26.0
