@@ -76,8 +76,8 @@ _VOLUMES: tuple[dict[str, Any], ...] = (
     {"hostPath": {"path": "/mnt"}},
 )
 FEW = (1, 1, 1, 1, 1, 2, 2, 3, 5)
-MANY = (*FEW, 20, 64, 65, 129, 200)
-"""Numbers of containers: former limits of CEL were 64 and 128."""
+MANY = (*FEW, 20, 33, 64)
+"""Numbers of containers: teams' namespaces accept 64."""
 
 _HARD = (
     "requests.nvidia.com/gpu", "limits.nvidia.com/gpu", "nvidia.com/gpu", "requests.nvidia.com/mig-1g.5gb", "limits.cpu", "pods",

@@ -17,10 +17,10 @@ from flexspot.capacity.plan.build import build_plan
 from flexspot.capacity.settings.stack_file import parse_settings
 from flexspot.lab.cluster import POD, condition
 from flexspot.lab.exercise.play import JOB, NODE, WORKLOAD, release, running_pods
-from flexspot.policies.admission.guarantee import ENDING
+from flexspot.policies.admission.guarantee import ENDING, LEAVING, NAME, OF_CLAIMS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
+    from collections.abc import Callable, Container, Generator
     from contextlib import AbstractContextManager
 
     from queue_objects import Register
@@ -147,14 +147,13 @@ def queues_of(
     adapt: Callable[[KubeObject], None] = unchanged,
     /,
     *,
-    with_ending_policy: bool = True,
+    without: Container[str] = (),
     **settings: Any,
 ) -> Generator[QueuePlatform]:
     """Yield a platform of `settings`, with this many fake nodes of its pools, on the lab.
 
     adapt: changes an object in place where a test cannot wait for the shipped values.
-    with_ending_policy: whether the platform has its policy flexspot-guarantee-ending. Without it a Job that Kueue preempts in the second in
-    which it ends keeps its GPUs forever.
+    without: names of policies of the guarantee that the platform does not have. Default: it has all of them, as on a cluster.
 
     The other admission policies are missing: a cluster has one set of them.
     """
@@ -164,24 +163,24 @@ def queues_of(
     platform = QueuePlatform(cluster, settings, plan, program_objects(plan, register), suffix)
     for each in platform.objects:
         adapt(each)
-    endings = _policy_of_endings(platform, register) if with_ending_policy else []
+    guards = _guards(platform, register, without)
     try:
-        cluster.apply(*platform.objects, *endings)
+        cluster.apply(*platform.objects, *guards)
         for pool, count in nodes.items():
             platform.add_nodes(pool, count)
         _wait_until_ready(platform)
         yield platform
     finally:
         _clean_up(platform)
-        for each in reversed(endings):
+        for each in reversed(guards):
             cluster.delete(f"{each['apiVersion']}/{each['kind']}", each["metadata"]["name"])
 
 
-def two_teams(cluster: Cluster, register: Register) -> AbstractContextManager[QueuePlatform]:
-    """Return a node of four GPUs, two for each team, for training and notebooks."""
+def two_teams(cluster: Cluster, register: Register, **how: Any) -> AbstractContextManager[QueuePlatform]:
+    """Return a node of four GPUs, two for each team, for training and notebooks. `how` are arguments of `queues_of`."""
     pool = {"name": "l4-spot", "machine": FOUR_L4, "capacity_type": "spot", "max_nodes": 1, "serves": ["training", "interactive"]}
     teams = [{"name": name, "shares": {"l4-spot": 2}} for name in ("alpha", "beta")]
-    return queues_of(cluster, register, {"l4-spot": 1}, pools=[pool], teams=teams)
+    return queues_of(cluster, register, {"l4-spot": 1}, pools=[pool], teams=teams, **how)
 
 
 def pools_of(cluster: Cluster, pods: list[KubeObject]) -> set[str | None]:
@@ -190,16 +189,22 @@ def pools_of(cluster: Cluster, pods: list[KubeObject]) -> set[str | None]:
     return {pools[pod["spec"]["nodeName"]] for pod in pods}
 
 
-def _policy_of_endings(platform: QueuePlatform, register: Register) -> list[KubeObject]:
-    """Return the policy under a unique name, for the platform's own namespaces: others on the lab do not have it."""
+GUARDS = (NAME, LEAVING, OF_CLAIMS, ENDING)
+"""The policies of the guarantee. A test that deploys all policies of a stack leaves these out."""
+
+
+def _guards(platform: QueuePlatform, register: Register, without: Container[str]) -> list[KubeObject]:
+    """Return the guarantee's policies under unique names, for the platform's own namespaces: others on the lab do not have them."""
+    kept = {name for name in GUARDS if name not in without}
     declared = admission_objects(platform.plan, register)
-    found = [each for each in declared if ENDING in (each["metadata"]["name"], each["spec"].get("policyName"))]
+    found = [each for each in declared if not kept.isdisjoint((each["metadata"]["name"], each["spec"].get("policyName")))]
     own = {"key": "kubernetes.io/metadata.name", "operator": "In", "values": [team.namespace for team in platform.plan.teams]}
     for each in found:
         each["metadata"]["name"] = platform.own(each["metadata"]["name"])
         if "policyName" in each["spec"]:
-            each["spec"] |= {"policyName": platform.own(ENDING), "matchResources": {"namespaceSelector": {"matchExpressions": [own]}}}
-    assert [each["kind"] for each in found] == ["ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"]
+            named = platform.own(each["spec"]["policyName"])
+            each["spec"] |= {"policyName": named, "matchResources": {"namespaceSelector": {"matchExpressions": [own]}}}
+    assert len(found) == 2 * len(kept)
     return found
 
 

@@ -8,7 +8,7 @@ import pytest
 import yaml
 from admission_fixtures import with_policies
 from kubernetes.client.exceptions import ApiException
-from queue_fixtures import two_teams
+from queue_fixtures import GUARDS, two_teams
 from queue_objects import admission_objects
 
 from flexspot.capacity.catalog.node_labels import ENVIRONMENT_LABEL, OWNER_LABEL, TEAM_LABEL
@@ -39,7 +39,7 @@ def fragile(job: KubeObject) -> KubeObject:
 
 def test_a_teams_wrong_job_is_refused_with_lints_message(cluster: Cluster, register: Register, tmp_path: Path) -> None:
     with (
-        two_teams(cluster, register) as platform,
+        two_teams(cluster, register, without=GUARDS) as platform,
         with_policies(cluster, admission_objects(platform.plan, register), platform.own("alpha")) as server,
     ):
         wrong = fragile(platform.job("alpha", "wrong"))
@@ -68,7 +68,7 @@ def test_a_teams_wrong_job_is_refused_with_lints_message(cluster: Cluster, regis
 
 def test_right_jobs_run_are_preempted_and_run_again_and_no_update_of_kueue_is_refused(cluster: Cluster, register: Register) -> None:
     with (
-        two_teams(cluster, register) as platform,
+        two_teams(cluster, register, without=GUARDS) as platform,
         with_policies(cluster, admission_objects(platform.plan, register), platform.own("alpha")),
     ):
         for number in range(4):
@@ -92,7 +92,7 @@ def test_right_jobs_run_are_preempted_and_run_again_and_no_update_of_kueue_is_re
     "test_right_jobs_run_are_preempted_and_run_again_and_no_update_of_kueue_is_refused"
 )
 def test_work_from_before_the_policies_continues(cluster: Cluster, register: Register) -> None:
-    with two_teams(cluster, register) as platform:
+    with two_teams(cluster, register, without=GUARDS) as platform:
         platform.redeploy(register, teams=[each | {"stop": "hold"} for each in platform.settings["teams"]])
         cluster.create(fragile(platform.job("alpha", "old")))
         platform.wait_for_refusal("alpha", "old", "is inactive")

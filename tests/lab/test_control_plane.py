@@ -114,7 +114,7 @@ def test_two_starts_at_once_create_one_lab_that_stops_completely_and_restarts_wi
     assert sorted(len(report.started) for report in reports) == [0, 7], "the second waited and found all of it running"
     [note] = [note for report in reports for note in report.notes]
     [aside] = own.home.root.glob("own.set-aside-*")
-    assert f"its folder is now {aside.name}" in note
+    assert f"its folder was renamed to {aside.name}" in note
     assert json.loads((aside / "state.json").read_text())["version"] == 0
     assert len(running_parts(lab.home)) == 7, "the other lab is untouched"
     assert not set(ports_of(own).values()) & set(ports_of(lab).values())

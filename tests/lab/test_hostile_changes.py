@@ -45,7 +45,6 @@ def in_queue(name: str | None) -> dict[str, Any]:
     return {"metadata": {"labels": {QUEUE_LABEL: name}}}
 
 
-OWNER = {"apiVersion": "batch/v1", "kind": "Job", "name": "running", "uid": "1"}
 CHANGES: dict[str, tuple[str, dict[str, Any], str]] = {
     "a queue that is not there": ("waiting", in_queue("fast"), "work-past-the-queue"),
     "no queue any more": ("waiting", in_queue(None), "kueue"),
@@ -65,8 +64,6 @@ CHANGES: dict[str, tuple[str, dict[str, Any], str]] = {
     "a finalizer": ("running", {"metadata": {"finalizers": ["acme.com/keep"]}}, "finalizer-of-ones-own"),
     "billed to others": ("waiting", {"metadata": {"labels": {"flexspot.dev/team": "beta"}}}, "billed-to-others"),
     "a start by hand": ("waiting", {"spec": {"suspend": False}}, "work-past-the-queue"),
-    "a reference to another": ("waiting", {"metadata": {"ownerReferences": [OWNER]}}, "taken"),
-    "a part of it by two changes": ("waiting", {"metadata": {"ownerReferences": [{**OWNER, "controller": True}]}}, "owner-of-ones-own"),
 }
 
 
@@ -90,6 +87,19 @@ def test_no_change_of_work_takes_another_teams_share(platform: QueuePlatform, cl
         return {each["metadata"]["name"] for each in jobs if not each["spec"].get("suspend")} <= admitted
 
     cluster.wait_for(JOB, started_as_admitted, "that nothing runs but what Kueue has admitted", namespace=namespace)
+
+
+def test_two_changes_make_no_part_of_admitted_work(platform: QueuePlatform, cluster: Cluster) -> None:
+    namespace, editor = platform.own("alpha"), Member(cluster.kubeconfig, DEPLOYERS)
+    running = cluster.get(JOB, "running", namespace)
+    assert running is not None
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "running", "uid": running["metadata"]["uid"]}
+
+    def refer(**more: bool) -> str:
+        return outcome_of(editor.patch, JOB, "waiting", {"metadata": {"ownerReferences": [owner | more]}}, namespace)
+
+    assert refer() == "taken"
+    assert refer(controller=True) == "owner-of-ones-own"
 
 
 def test_an_editor_labels_a_running_pod_and_neither_keeps_nor_deletes_it_slowly(platform: QueuePlatform, cluster: Cluster) -> None:

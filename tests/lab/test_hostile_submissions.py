@@ -11,7 +11,7 @@ import pytest
 import yaml
 from admission_fixtures import with_policies
 from kubernetes.client.exceptions import ApiException
-from queue_fixtures import FOUR_L4, QueuePlatform, queues_of
+from queue_fixtures import FOUR_L4, GUARDS, QueuePlatform, queues_of
 from queue_objects import admission_objects
 from tenancy_fixtures import Member
 
@@ -47,7 +47,7 @@ def guarded_platform(cluster: Cluster, register: Register) -> Generator[QueuePla
     services = {"name": "l4-on-demand", "machine": "g6.xlarge", "capacity_type": "on-demand", "max_nodes": 1, "serves": ["inference"]}
     alpha = {"name": "alpha", "shares": {"l4-spot": 2}, "unqueued": {"l4-on-demand": 1}, "submitters": [MEMBERS], "projects": ["speech"]}
     teams = [alpha, {"name": "beta", "shares": {"l4-spot": 2}}]
-    with queues_of(cluster, register, {"l4-spot": 1}, pools=[pool, services], teams=teams) as platform:
+    with queues_of(cluster, register, {"l4-spot": 1}, pools=[pool, services], teams=teams, without=GUARDS) as platform:
         cluster.apply(binding(platform.own("alpha")))
         with with_policies(cluster, admission_objects(platform.plan, register), platform.own("alpha")):
             yield platform

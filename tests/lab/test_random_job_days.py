@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from admission_fixtures import with_policies
-from queue_fixtures import FOUR_L4, QueuePlatform, condition_of, queues_of
+from queue_fixtures import FOUR_L4, GUARDS, QueuePlatform, condition_of, queues_of
 from queue_objects import admission_objects
 from tenancy_fixtures import Member
 from test_hostile_submissions import MEMBERS, TRIES, outcome, submission
@@ -151,7 +151,7 @@ def test_on_a_random_day_no_team_waits_for_its_own_share(seed: int, cluster: Clu
     teams: list[dict[str, Any]] = [{"name": team, "shares": {"l4-spot": share}} for team, share in SHARES.items()]
     teams[0] |= {"submitters": [MEMBERS], "unqueued": {"l4-on-demand": 1}}
     with (
-        queues_of(cluster, register, {"l4-spot": 1}, pools=[pool, services], teams=teams) as platform,
+        queues_of(cluster, register, {"l4-spot": 1}, pools=[pool, services], teams=teams, without=GUARDS) as platform,
         with_policies(cluster, admission_objects(platform.plan, register), platform.own("alpha")),
     ):
         day = Day(platform, Member(cluster.kubeconfig, MEMBERS), random.Random(seed))  # noqa: S311 -- the same day for the same seed

@@ -15,7 +15,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
-from queue_fixtures import FOUR_L4, QueuePlatform, queues_of
+from queue_fixtures import FOUR_L4, GUARDS, QueuePlatform, queues_of
 from queue_objects import admission_objects
 from typer.testing import CliRunner
 
@@ -47,7 +47,7 @@ def platform(cluster: Cluster, register: Register) -> Iterator[QueuePlatform]:
     pool = {"name": "l4-spot", "machine": FOUR_L4, "capacity_type": "spot", "max_nodes": 1, "serves": ["training"]}
     alpha = {"name": "alpha", "shares": {"l4-spot": 4}, "submitters": [MEMBERS], "viewers": [VIEWERS]}
     with (
-        queues_of(cluster, register, {"l4-spot": 1}, pools=[pool], teams=[alpha]) as deployed,
+        queues_of(cluster, register, {"l4-spot": 1}, pools=[pool], teams=[alpha], without=GUARDS) as deployed,
         with_policies(cluster, admission_objects(deployed.plan, register), deployed.own("alpha")),
     ):
         yield deployed

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 from admission_fixtures import with_policies
 from kubernetes.client.exceptions import ApiException
+from queue_fixtures import GUARDS
 from queue_objects import admission_objects, pool_node
 from workload_fixtures import end, job_of, spot_platform, wait_for_job, wait_for_pods
 
@@ -37,7 +38,7 @@ BY_ONE_POD = {"completionMode": "Indexed", "successPolicy": {"rules": [{"succeed
 @pytest.fixture
 def platform(cluster: Cluster, register: Register) -> Iterator[QueuePlatform]:
     """Yield two teams that own four GPUs each; one node of four with a kubelet, and one without."""
-    with spot_platform(cluster, register, nodes=1, with_ending_policy=False) as deployed:
+    with spot_platform(cluster, register, nodes=1, without=GUARDS) as deployed:
         pool = next(each for each in deployed.plan.pools if each.name == deployed.own("l4-spot"))
         silent = pool_node(pool, f"silent-{deployed.suffix}")
         for each in (silent["metadata"]["labels"], silent["metadata"]["annotations"]):
@@ -118,7 +119,7 @@ def test_with_the_guarantee_it_ends_first_and_frees_its_gpus(platform: QueuePlat
 def test_with_the_guarantee_a_job_ends_that_is_stopped_before_its_ended_pod_is_counted(cluster: Cluster, register: Register) -> None:
     """Without it about one of four keeps its GPUs forever, with SuccessCriteriaMet and without the start time that Complete needs."""
     with (
-        spot_platform(cluster, register, nodes=1, with_ending_policy=False) as platform,
+        spot_platform(cluster, register, nodes=1, without=GUARDS) as platform,
         with_policies(cluster, admission_objects(platform.plan, register), platform.own("alpha")),
     ):
         for attempt in range(4):

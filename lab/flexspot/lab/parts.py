@@ -253,7 +253,7 @@ def kueue(lab: LabContext) -> Part:
         probe=f"http://127.0.0.1:{lab.ports['kueue-health']}/readyz",
         environment={"POD_NAMESPACE": NAMESPACE},
         files={
-            # As on a cluster: policies judge people, and Kueue's service account is none.
+            # As on a cluster, where policies do not judge Kueue's service account.
             own_kubeconfig: acting_as(kubeconfig(lab, "admin"), NAMESPACE, ACCOUNT),
             settings / "configuration.yaml": yaml.safe_dump(lab_configuration(lab), sort_keys=False),
             certificates / "tls.crt": lab.certificates.certificate("server").read_text(),

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 _FIELD = re.compile(r"\{(\w+)\}")
 
-MOST_PLACES = 64
-"""Largest length of lists in pods and jobs whose elements are read by index. Teams' namespaces refuse longer lists."""
+FEW_PLACES, MOST_PLACES = 8, 64
+"""Usual and largest length of lists in pods and jobs whose elements are read by index. Teams' namespaces refuse longer lists."""
 
 
 def text(value: str) -> str:
@@ -64,13 +64,9 @@ def places_between(first: int, end: int) -> str:
     return f"[{', '.join(map(str, range(first, end)))}]"
 
 
-PLACES = places_between(0, MOST_PLACES)
-"""Indexes of a list. CEL's macros pass elements without their index."""
-
-
 def places(listed: str) -> str:
-    """Return the indexes of a list, from the variable `places`."""
-    return f"variables.places.filter(i, i < size({listed}))"
+    """Return the indexes of a list, from the variables `fewPlaces` and `places`. CEL's macros pass elements without their index."""
+    return f"(size({listed}) > {FEW_PLACES} ? variables.places : variables.fewPlaces).filter(i, i < size({listed}))"
 
 
 def either(*conditions: str) -> str:

@@ -12,6 +12,7 @@ import re
 from typing import TYPE_CHECKING
 
 from flexspot.policies.admission.cel import (
+    FEW_PLACES,
     MOST_PLACES,
     either,
     every,
@@ -76,7 +77,10 @@ def checkpoint_variables(parameters: Parameters) -> Iterator[tuple[str, str]]:
         yield name, f"variables.{previous}.map(p, {_pod_set('p.containers', losing)})"
         previous = name
 
-    yield PLACES, f"variables.{previous}.map(p, (size(p.losing) > 0 ? [p.losing[0]] : []).map(c, {_REASON}))"
+    # Variables are evaluated when they are used: few containers need the first alone.
+    few = f"variables.checkpointWriters.all(p, size(p.containers) <= {_AT_ONCE})"
+    losing = f"({few} ? variables.checkpointsLost0 : variables.{previous})"
+    yield PLACES, f"{losing}.map(p, (size(p.losing) > 0 ? [p.losing[0]] : []).map(c, {_REASON}))"
 
 
 def _pod_set(containers: str, losing: str) -> str:
@@ -118,7 +122,7 @@ def _given(parameters: Parameters) -> str:
     # Few arguments match, so only names are computed for all of them, and the rest only for matches.
     name = "a[j].split('=')[0]"
     value = "a[j].contains('=') ? a[j].substring(a[j].indexOf('=') + 1) : j + 1 < size(a) ? a[j + 1] : ''"
-    some = f"(size(a) > {MOST_PLACES} ? variables.manyPlaces : variables.places)"
+    some = f"(size(a) > {MOST_PLACES} ? variables.manyPlaces : size(a) > {FEW_PLACES} ? variables.places : variables.fewPlaces)"
     named = f"{some}.filter(j, j < size(a) && a[j].startsWith('-') && {is_spelled(name)})"
     arguments = let("a", f"{list_at('CONTAINER', 'command')} + {list_at('CONTAINER', 'args')}", f"{named}.map(j, {_pair(name, value)})")
     written = every("v.?name.hasValue()", "v.?value.hasValue()", is_spelled("v.name"), is_folder("v.value"))

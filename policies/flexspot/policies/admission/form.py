@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from flexspot.policies.admission.cel import (
-    PLACES,
+    FEW_PLACES,
+    MOST_PLACES,
     either,
     every,
     mapping,
     mapping_at,
+    places_between,
     sentence,
     text,
     text_at,
@@ -63,7 +65,8 @@ def of_each(pods: str, problem: str) -> str:
 POD_SETS, WORK, GPU_WORK = "variables.podSets", "variables.work", "variables.gpuWork"
 
 _SHARED: Mapping[str, str] = {
-    "places": PLACES,
+    "places": places_between(0, MOST_PLACES),
+    "fewPlaces": places_between(0, FEW_PLACES),
     "podSets": pod_sets(),
     "oldPodSets": pod_templates("oldObject"),
     # Pods that serve the nodes themselves are not work.

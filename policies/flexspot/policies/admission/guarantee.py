@@ -31,6 +31,13 @@ LONGEST_NOTICE_SECONDS = grace_exceeds_notice.defaults().number("longest-seconds
 """The longest notice of a Spot interruption. A grace period up to it is allowed everywhere."""
 
 _TEXT: Final[dict[str, Any]] = yaml.safe_load(Path(__file__).with_name("guarantee.yaml").read_text(encoding="utf-8"))
+_LITERALS = {name: texts(each) for name, each in _TEXT["lists"].items()} | {name: text(each) for name, each in _TEXT["patterns"].items()}
+
+
+def _cel(written: str) -> str:
+    """Return the expression with the lists and patterns that it names."""
+    return re.sub(r"\$(\w+)", lambda name: _LITERALS[name[1]], written)
+
 
 NAME, LEAVING, OF_CLAIMS, ENDING = (str(each["name"]) for each in _TEXT["policies"])
 """Names of the policies about created and updated work, deleted work, volume claims, and Jobs that are about to end."""
@@ -63,7 +70,8 @@ def guarantee_of(plan: Plan) -> Guarantee:
 
 def guarantee_policies(guarantee: Guarantee) -> tuple[AdmissionPolicy, ...]:
     """Return the policies of guarantee.yaml, in its order, whose rules cannot be suppressed."""
-    own = {**_constants(guarantee), **_TEXT["variables"], "violations": _violations()}
+    variables = {name: _cel(each) for name, each in _TEXT["variables"].items()}
+    own = {**_constants(guarantee), **variables, "violations": _violations()}
     return tuple(_policy(each, own) for each in _TEXT["policies"])
 
 
@@ -115,12 +123,12 @@ def _problems(written: dict[str, str]) -> str:
     """Return CEL for the list of a rule's problems of one sort."""
     problem = _worded(written["message"], written["fix"])
     if "pods" in written:
-        return f"variables.pods.filter(p, {written['pods']}).map(p, {problem})"
+        return f"variables.pods.filter(p, {_cel(written['pods'])}).map(p, {problem})"
     if "each" in written:
-        name, listed = written["each"].split(" in ", 1)
-        chosen = f"({listed}).filter({name}, {written['if']})" if "if" in written else f"({listed})"
+        name, listed = _cel(written["each"]).split(" in ", 1)
+        chosen = f"({listed}).filter({name}, {_cel(written['if'])})" if "if" in written else f"({listed})"
         return f"{chosen}.map({name}, {problem})"
-    return f"(({written['if']}) ? [{problem}] : [])"
+    return f"(({_cel(written['if'])}) ? [{problem}] : [])"
 
 
 _CEL = re.compile(r"\{([^{}]+)\}")
@@ -131,7 +139,7 @@ def _worded(message: str, fix: str) -> str:
     parts: dict[str, str] = {}
 
     def field(found: re.Match[str]) -> str:
-        return f"{{{parts.setdefault(found[1], f'part{len(parts)}')}}}"
+        return f"{{{parts.setdefault(_cel(found[1]), f'part{len(parts)}')}}}"
 
     message, fix = _CEL.sub(field, message), _CEL.sub(field, fix)
     return explain(message, fix, **{name: expression for expression, name in parts.items()})
