@@ -250,7 +250,7 @@ def released_roles(files: list[Path], namespace: str, prefix: str) -> list[KubeO
     """Return a controller's roles and bindings as its own kustomization completes them: names with `prefix`, in `namespace`."""
     objects = read_objects(*files)
     for each in objects:
-        within = {"namespace": namespace} if "namespace" in each["metadata"] else {}
+        within = {} if each["kind"].startswith("Cluster") else {"namespace": namespace}
         each["metadata"] = {"name": prefix + each["metadata"]["name"], **within}
         for rule in each.get("rules", ()):
             if any(name.endswith("webhook-configuration") for name in rule.get("resourceNames", ())):
