@@ -194,9 +194,11 @@ def test_deleted_work_deletes_its_pods(platform: QueuePlatform, cluster: Cluster
     member = Member(cluster.kubeconfig, MEMBERS)
     jobs = member._resource(JOB)  # noqa: SLF001 -- the client of this person, with options that `delete` has not
 
-    with pytest.raises(ApiException) as refused:
-        jobs.delete(name="left", namespace=platform.own("alpha"), body={"propagationPolicy": "Orphan"})
-    assert "work-left-behind: deleted with propagationPolicy Orphan" in str(refused.value.body)
+    # Kubernetes leaves the pods of a Job behind when nothing is said.
+    for how in ({"propagationPolicy": "Orphan"}, {"orphanDependents": True}, {}):
+        with pytest.raises(ApiException) as refused:
+            jobs.delete(name="left", namespace=platform.own("alpha"), body=how)
+        assert "work-left-behind: deleted without propagationPolicy Background" in str(refused.value.body)
 
     jobs.delete(name="left", namespace=platform.own("alpha"), body={"propagationPolicy": "Background"})
     platform.wait_for_running("alpha")

@@ -350,7 +350,13 @@ def test_queued_pods_can_start_once_they_have_quota(kind: Callable[[Object], Obj
 
 @pytest.mark.parametrize(
     "amounts,refused",
-    [({"cpu": "16"}, False), ({"cpu": "16001m"}, True), ({"memory": "64Gi"}, False), ({"memory": "65Gi"}, True), ({"disk": "9Ti"}, False)],
+    [
+        ({"cpu": "16"}, False),
+        ({"cpu": "16001m"}, True),
+        ({"memory": "64Gi"}, False),
+        ({"memory": "65Gi"}, True),
+        ({"ephemeral-storage": "9Ti"}, False),
+    ],
 )
 @pytest.mark.parametrize("of", ["limits", "requests"])
 def test_a_container_is_within_the_namespaces_limits(of: str, amounts: Object, *, refused: bool) -> None:
@@ -422,6 +428,66 @@ def test_a_reference_does_not_become_a_controllers_by_a_second_change() -> None:
     assert broken(job(pod(), ownerReferences=[OWNER]), old=before) == {"owner-of-ones-own"}
 
 
+def test_a_part_of_other_work_stays_one_and_is_changed_by_its_controller() -> None:
+    owner = OWNER | {"kind": "JobSet", "apiVersion": "jobset.x-k8s.io/v1alpha2"}
+    labels = {"jobset.sigs.k8s.io/restart-attempt": "0"}
+    before = job(pod(), ownerReferences=[owner], labels=labels)
+
+    def changed(spec: Object | None = None, **metadata: Any) -> Object:
+        return {**before, "metadata": {**before["metadata"], **metadata}, "spec": before["spec"] | (spec or {})}
+
+    assert broken(changed(annotations={"looked-at": "true"}), old=before) == set()
+    assert broken(changed(ownerReferences=[]), old=before) == {"owner-of-ones-own"}
+    assert broken(changed(ownerReferences=[owner | {"name": "other"}]), old=before) == {"owner-of-ones-own"}
+    assert "owner-of-ones-own" in broken(changed({"parallelism": 64}), old=before)
+    assert broken(changed(labels={}), old=before) == {"label-of-kueues-own"}
+    sender = "system:serviceaccount:jobset-system:jobset-controller-manager"
+    assert broken(changed(labels={}), old=before, sender=sender) == {NOT_EVALUATED}
+
+
+@pytest.mark.parametrize("name", ["deviceclass.resource.kubernetes.io/gpu", "nvidia.com/mig-1g.5gb", "acme.com/fuse"])
+@pytest.mark.parametrize("kind", QUEUED)
+def test_queued_work_requests_what_its_queue_counts(kind: Callable[[Object], Object], name: str) -> None:
+    spec = pod()
+    spec["containers"][0]["resources"]["limits"][name] = 1
+
+    assert broken(kind(spec)) == {"field-not-allowed"}
+
+
+def test_a_pattern_of_messages_does_not_count_as_an_end() -> None:
+    rules = [{"action": "FailJobSet", "onJobFailureMessagePatterns": ["^x$"]}, AGAIN]
+
+    assert broken(job_set(pod(), failurePolicy={"rules": rules})) == {"never-ends"}
+
+
+def prefers(key: str, operator: str = "In") -> Object:
+    term = {"matchExpressions": [{"key": key, "operator": operator, **({"values": ["7"]} if operator == "In" else {})}]}
+    return {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1, "preference": term}]}}
+
+
+def requires(key: str, operator: str) -> Object:
+    return {
+        "nodeAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": {
+                "nodeSelectorTerms": [{"matchExpressions": [{"key": key, "operator": operator}]}]
+            }
+        }
+    }
+
+
+@pytest.mark.parametrize(
+    "affinity,rules",
+    [
+        (prefers("acme.com/rack"), set()),
+        (requires("acme.com/rack", "DoesNotExist"), set()),
+        (requires("acme.com/rack", "Exists"), {"affinity-to-others"}),
+        (requires("node-role.kubernetes.io/control-plane", "DoesNotExist"), set()),
+    ],
+)
+def test_a_node_label_is_known_where_it_must_be_there(affinity: Object, rules: set[str]) -> None:
+    assert broken(job(pod(affinity=affinity))) == rules
+
+
 def test_only_its_queue_starts_waiting_work() -> None:
     waiting, started = (job(pod(), ends={**DEADLINE, "suspend": each}) for each in (True, False))
 
@@ -432,10 +498,10 @@ def test_only_its_queue_starts_waiting_work() -> None:
 def test_a_label_of_a_running_pod_is_judged_alone() -> None:
     spec = pod(nodeName="gpu-7", priority=10, tolerations=[{"operator": "Exists"}])
     before = made("v1", "Pod", spec, finalizers=["batch.kubernetes.io/job-tracking"], ownerReferences=[OWNER])
-    labels = {"looked-at": "true"}
+    labels = {**before["metadata"]["labels"], "looked-at": "true"}
 
     assert broken({**before, "metadata": {**before["metadata"], "labels": labels}}, old=before) == set()
-    assert broken({**before, "metadata": {**before["metadata"], "labels": {"flexspot.dev/team": "team-b"}}}, old=before) == {
+    assert broken({**before, "metadata": {**before["metadata"], "labels": {**labels, "flexspot.dev/team": "team-b"}}}, old=before) == {
         "billed-to-others"
     }
 
@@ -451,6 +517,10 @@ def test_a_claim_is_bound_to_a_volume_only_by_kubernetes() -> None:
     assert set(problems_of(bound, policy, old=claim(storageClassName="gp3"))) == {"volume-of-the-platform"}
     assert problems_of(bound, policy, old=bound) == {}
     assert set(problems_of(claim(storageClassName=""), policy, old=claim())) == {"volume-of-the-platform"}
+    platforms = claim(storageClassName="")
+    assert set(problems_of({**platforms, "metadata": {**platforms["metadata"], "ownerReferences": [OWNER]}}, policy, old=platforms)) == {
+        "volume-of-the-platform"
+    }
     old_way = claim()
     old_way["metadata"]["annotations"] = {"volume.beta.kubernetes.io/storage-class": ""}
     assert set(problems_of(old_way, policy)) == {"volume-of-the-platform"}

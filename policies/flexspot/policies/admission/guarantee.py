@@ -88,6 +88,7 @@ def _constants(guarantee: Guarantee) -> dict[str, str]:
         "longestGrace": str(guarantee.longest_grace),
         "longestRun": str(longest),
         "topologyLevels": texts(guarantee.topology_levels),
+        "devices": texts(RESOURCES),
         "gpuNames": text(" or ".join(RESOURCES)),
         "deviceTaints": texts(("nvidia.com/", *RESOURCES)),
         "visibleDevices": text(VISIBLE_DEVICES),
