@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from cel_evaluator import judged
 
 from flexspot.policies.admission.guarantee import Guarantee, guarantee_policies
 from flexspot.policies.admission.scheduling_options import CONTAINER_LIMITS, QUEUES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from flexspot.policies.admission.policy import AdmissionPolicy
 
 TEAM = "team-a"
 FACTS = Guarantee({"gpu-notebooks": 28800, "gpu-training": 576000}, ("gpu-production",), 120, ("cloud.google.com/gce-topology-block",))
@@ -35,3 +42,58 @@ def made(api: str, kind: str, spec: Object, **metadata: Any) -> Object:
 
 def job(spec: Object, ends: Object = DEADLINE, **metadata: Any) -> Object:
     return made("batch/v1", "Job", {**ends, "template": {"spec": spec}}, **metadata)
+
+
+def job_set(*pods: Object, ends: Object = DEADLINE, **spec: Any) -> Object:
+    jobs = [{"name": f"job-{number}", "template": {"spec": {**ends, "template": {"spec": each}}}} for number, each in enumerate(pods)]
+    return made("jobset.x-k8s.io/v1alpha2", "JobSet", {"replicatedJobs": jobs, **spec})
+
+
+def cron_job(spec: Object, ends: Object = DEADLINE) -> Object:
+    nested = {"metadata": {"labels": {"kueue.x-k8s.io/queue-name": "default"}}, "spec": {**ends, "template": {"spec": spec}}}
+    return made("batch/v1", "CronJob", {"jobTemplate": nested})
+
+
+def ray_cluster(spec: Object) -> Object:
+    group = {"template": {"spec": spec}}
+    return made("ray.io/v1", "RayCluster", {"headGroupSpec": group, "workerGroupSpecs": [group]})
+
+
+def pytorch_job(spec: Object) -> Object:
+    return made("kubeflow.org/v1", "PyTorchJob", {"pytorchReplicaSpecs": {"Master": {"template": {"spec": spec}}}})
+
+
+NOT_EVALUATED = "not evaluated"
+
+
+def problems_of(each: Object, policy: AdmissionPolicy = COMES, **how: Any) -> dict[str, list[str]]:
+    """Return the problems of the object by rule, or only NOT_EVALUATED if the policy is not evaluated."""
+    how = {"namespace_annotations": ANNOTATIONS, **how}
+    found = judged(policy, each, namespace_labels={"flexspot.dev/team": TEAM}, **how)
+    return {NOT_EVALUATED: []} if found is None else {rule: problems for rule, problems in found.items() if problems}
+
+
+def broken(each: Object, **how: Any) -> set[str]:
+    return set(problems_of(each, **how))
+
+
+QUEUED: list[Callable[[Object], Object]] = [job, lambda spec: job_set(pod(), spec), cron_job]
+OF_OPERATORS: list[Callable[[Object], Object]] = [ray_cluster, pytorch_job]
+KINDS = [*QUEUED, *OF_OPERATORS]
+
+
+def of_its_class(kind: Callable[[Object], Object], spec: Object) -> Object:
+    """Return the object with its pods in a class for its kind, if they name the class of training."""
+    services = kind in OF_OPERATORS and spec["priorityClassName"] == "gpu-training"
+    return kind(spec | {"priorityClassName": "gpu-production"} if services else spec)
+
+
+def queued(each: Object, queue: str | None) -> Object:
+    """Return the object in another queue, or in none."""
+    nested = each["spec"]["jobTemplate"] if each["kind"] == "CronJob" else each
+    nested["metadata"]["labels"] = {} if queue is None else {"kueue.x-k8s.io/queue-name": queue}
+    return each
+
+
+OWNER = {"apiVersion": "batch/v1", "kind": "Job", "name": "admitted", "uid": "1", "controller": True}
+AGAIN = {"action": "RestartJobSetAndIgnoreMaxRestarts"}

@@ -2,14 +2,34 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
-from cel_evaluator import judged
-from guarded_work import ANNOTATIONS, CLAIMS, COMES, DEADLINE, GOES, STOPS, TEAM, Object, job, made, pod
+from guarded_work import (
+    AGAIN,
+    ANNOTATIONS,
+    CLAIMS,
+    COMES,
+    GOES,
+    KINDS,
+    NOT_EVALUATED,
+    OF_OPERATORS,
+    OWNER,
+    STOPS,
+    TEAM,
+    Object,
+    broken,
+    cron_job,
+    job,
+    job_set,
+    made,
+    of_its_class,
+    pod,
+    problems_of,
+    queued,
+)
 from snapshot_fixtures import assert_snapshot
 
 from flexspot.policies.admission.guarantee import NAME, Guarantee, guarantee_policies
@@ -18,7 +38,6 @@ from flexspot.policies.admission.scheduling_options import PROJECTS, QUEUES
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from flexspot.policies.admission.policy import AdmissionPolicy
 
 NO_DEVICES = "no container has a limit on nvidia.com/gpu or aws.amazon.com/neuron or google.com/tpu"
 ROOT = Path(__file__).parents[3]
@@ -29,50 +48,6 @@ def taking(prefix: str, **env: Any) -> Object:
     spec = pod()
     spec["containers"][0] |= {"envFrom": [{"prefix": prefix, "configMapRef": {"name": "mine"}}], "env": [env] if env else []}
     return spec
-
-
-def job_set(*pods: Object, ends: Object = DEADLINE, **spec: Any) -> Object:
-    jobs = [{"name": f"job-{number}", "template": {"spec": {**ends, "template": {"spec": each}}}} for number, each in enumerate(pods)]
-    return made("jobset.x-k8s.io/v1alpha2", "JobSet", {"replicatedJobs": jobs, **spec})
-
-
-def cron_job(spec: Object, ends: Object = DEADLINE) -> Object:
-    nested = {"metadata": {"labels": {"kueue.x-k8s.io/queue-name": "default"}}, "spec": {**ends, "template": {"spec": spec}}}
-    return made("batch/v1", "CronJob", {"jobTemplate": nested})
-
-
-def ray_cluster(spec: Object) -> Object:
-    group = {"template": {"spec": spec}}
-    return made("ray.io/v1", "RayCluster", {"headGroupSpec": group, "workerGroupSpecs": [group]})
-
-
-def pytorch_job(spec: Object) -> Object:
-    return made("kubeflow.org/v1", "PyTorchJob", {"pytorchReplicaSpecs": {"Master": {"template": {"spec": spec}}}})
-
-
-NOT_EVALUATED = "not evaluated"
-
-
-def problems_of(each: Object, policy: AdmissionPolicy = COMES, **how: Any) -> dict[str, list[str]]:
-    """Return the problems of the object by rule, or only NOT_EVALUATED if the policy is not evaluated."""
-    how = {"namespace_annotations": ANNOTATIONS, **how}
-    found = judged(policy, each, namespace_labels={"flexspot.dev/team": TEAM}, **how)
-    return {NOT_EVALUATED: []} if found is None else {rule: problems for rule, problems in found.items() if problems}
-
-
-def broken(each: Object, **how: Any) -> set[str]:
-    return set(problems_of(each, **how))
-
-
-QUEUED: list[Callable[[Object], Object]] = [job, lambda spec: job_set(pod(), spec), cron_job]
-OF_OPERATORS: list[Callable[[Object], Object]] = [ray_cluster, pytorch_job]
-KINDS = [*QUEUED, *OF_OPERATORS]
-
-
-def of_its_class(kind: Callable[[Object], Object], spec: Object) -> Object:
-    """Return the object with its pods in a class for its kind, if they name the class of training."""
-    services = kind in OF_OPERATORS and spec["priorityClassName"] == "gpu-training"
-    return kind(spec | {"priorityClassName": "gpu-production"} if services else spec)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -143,7 +118,6 @@ def test_a_deadline_that_is_too_long_is_refused_with_the_class_and_its_limit() -
 
 
 ENDS = {"action": "FailJobSet", "onJobFailureReasons": ["DeadlineExceeded", "PodFailurePolicy"]}
-AGAIN = {"action": "RestartJobSetAndIgnoreMaxRestarts"}
 
 
 @pytest.mark.parametrize(
@@ -191,13 +165,6 @@ def test_a_queue_is_one_of_the_namespaces_own() -> None:
     [(rule, [problem])] = problems_of(job(pod(), labels={"kueue.x-k8s.io/queue-name": "beta"})).items()
     assert rule == "work-past-the-queue"
     assert problem.endswith("To fix it: name one of these: big, default")
-
-
-def queued(each: Object, queue: str | None) -> Object:
-    """Return the object in another queue, or in none."""
-    nested = each["spec"]["jobTemplate"] if each["kind"] == "CronJob" else each
-    nested["metadata"]["labels"] = {} if queue is None else {"kueue.x-k8s.io/queue-name": queue}
-    return each
 
 
 @pytest.mark.parametrize("kind", [job, job_set, cron_job])
@@ -256,9 +223,6 @@ def test_work_names_a_project_of_its_team_or_none(kind: Callable[[Object], Objec
     assert problems_of(of_project("ads")) == {}, "without a list of its own a team names any"
 
 
-OWNER = {"apiVersion": "batch/v1", "kind": "Job", "name": "admitted", "uid": "1", "controller": True}
-
-
 @pytest.mark.parametrize(
     "sender,evaluated",
     [
@@ -297,233 +261,6 @@ def test_a_refusal_names_its_rule_and_what_to_write() -> None:
     assert problem.startswith("spec.template.spec.priorityClassName is gpu-production, which is not for this kind of work. To fix it: ")
     assert problem.endswith("name one of these: gpu-notebooks, gpu-training")
     assert all(each.guards and each.stops for each in (COMES, GOES))
-
-
-def beside(**term: Any) -> Object:
-    return {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "kubernetes.io/hostname", **term}]}}
-
-
-EPHEMERAL: Object = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
-
-
-def with_disk(**spec: Any) -> Object:
-    return {"volumes": [{"name": "disk", "ephemeral": {"volumeClaimTemplate": {"spec": {**EPHEMERAL, **spec}}}}]}
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(
-    "fields,rule",
-    [
-        ({"affinity": beside(namespaces=["team-b"])}, "affinity-to-others"),
-        ({"affinity": beside(namespaceSelector={})}, "affinity-to-others"),
-        ({"affinity": beside(topologyKey="karpenter.sh/nodepool")}, "affinity-to-others"),
-        ({"affinity": beside(namespaces=[TEAM])}, None),
-        ({"nodeSelector": {"acme.com/rack": "7"}}, "affinity-to-others"),
-        ({"nodeSelector": {"topology.kubernetes.io/zone": "us-east-1a"}}, None),
-        ({"priority": 10}, "field-not-allowed"),
-        ({"overhead": {"cpu": "1"}}, "field-not-allowed"),
-        ({"somethingNew": True}, "field-not-allowed"),
-        (with_disk(storageClassName="gp3"), None),
-        (with_disk(storageClassName=""), "volume-of-the-platform"),
-        (with_disk(volumeName="checkpoints-of-b"), "volume-of-the-platform"),
-        (with_disk(selector={}), "volume-of-the-platform"),
-    ],
-)
-def test_pods_have_only_fields_that_concern_themselves(kind: Callable[[Object], Object], fields: Object, rule: str | None) -> None:
-    assert broken(of_its_class(kind, pod(**fields))) == ({rule} if rule else set())
-
-
-@pytest.mark.parametrize("kind", QUEUED)
-@pytest.mark.parametrize(
-    "fields,rule",
-    [
-        ({"runtimeClassName": "gvisor"}, "field-not-allowed"),
-        ({"serviceAccountName": "mine"}, "pods-that-never-start"),
-        ({"serviceAccountName": "workloads"}, None),
-        ({"topologySpreadConstraints": [{"whenUnsatisfiable": "DoNotSchedule"}]}, "affinity-to-others"),
-        ({"topologySpreadConstraints": [{"whenUnsatisfiable": "ScheduleAnyway"}]}, None),
-    ],
-)
-def test_queued_pods_can_start_once_they_have_quota(kind: Callable[[Object], Object], fields: Object, rule: str | None) -> None:
-    assert broken(kind(pod(**fields))) == ({rule} if rule else set())
-
-
-@pytest.mark.parametrize(
-    "amounts,refused",
-    [
-        ({"cpu": "16"}, False),
-        ({"cpu": "16001m"}, True),
-        ({"memory": "64Gi"}, False),
-        ({"memory": "65Gi"}, True),
-        ({"ephemeral-storage": "9Ti"}, False),
-    ],
-)
-@pytest.mark.parametrize("of", ["limits", "requests"])
-def test_a_container_is_within_the_namespaces_limits(of: str, amounts: Object, *, refused: bool) -> None:
-    spec = pod()
-    spec["containers"][0]["resources"].setdefault(of, {}).update(amounts)
-
-    assert broken(job(spec)) == ({"pods-that-never-start"} if refused else set())
-
-
-@pytest.mark.parametrize(
-    "counts,refused",
-    [
-        ({"parallelism": 64, "completions": 4}, True),
-        ({"parallelism": 4, "completions": 4}, False),
-        ({"parallelism": 4}, False),
-        ({"completions": 4}, False),
-        ({}, False),
-    ],
-)
-@pytest.mark.parametrize("kind", [job, job_set, cron_job])
-def test_work_with_gpus_runs_no_more_pods_than_it_completes(kind: Callable[..., Object], counts: Object, *, refused: bool) -> None:
-    assert broken(kind(pod(), ends={**DEADLINE, **counts})) == ({"more-pods-than-completions"} if refused else set())
-    assert broken(queued(kind(pod(gpus=0), ends=counts), "cpu")) == set()
-
-
-TOPOLOGY = "kueue.x-k8s.io/podset-preferred-topology"
-
-
-@pytest.mark.parametrize(
-    "key,value,refused",
-    [
-        ("kueue.x-k8s.io/elastic-job", "true", True),
-        ("kueue.x-k8s.io/admission-gated-by", "acme.com/mine", True),
-        ("kueue.x-k8s.io/prebuilt-workload-name", "job-admitted", True),
-        ("alpha.jobset.sigs.k8s.io/exclusive-topology", "karpenter.sh/nodepool", True),
-        (TOPOLOGY, "cloud.google.com/gce-topology-block", False),
-        (TOPOLOGY, "acme.com/rack", True),
-        ("karpenter.sh/do-not-disrupt", "true", False),
-        ("acme.com/own", "any", False),
-    ],
-)
-def test_people_write_no_labels_or_annotations_for_controllers(key: str, value: str, *, refused: bool) -> None:
-    expected = {"label-of-kueues-own"} if refused else set[str]()
-    nested = cron_job(pod())
-    nested["spec"]["jobTemplate"]["metadata"]["annotations"] = {key: value}
-    of_pods = job(pod())
-    of_pods["spec"]["template"]["metadata"] = {"annotations": {key: value}}
-    of_set = job_set(pod())
-    of_set["spec"]["replicatedJobs"][0]["template"]["metadata"] = {"annotations": {key: value}}
-
-    for each in (job(pod(), annotations={key: value}), nested, of_pods, of_set):
-        assert broken(each) == expected
-    before = job(pod(), annotations={key: value})
-    later = {**before, "spec": {**before["spec"], "activeDeadlineSeconds": 60}}
-    assert broken(later, old=before) == (expected if key == TOPOLOGY else set()), "a controller may have written it"
-
-
-def test_a_job_of_a_cron_job_is_no_part_of_admitted_work() -> None:
-    """`kubectl create job --from=cronjob/NAME` writes such a reference."""
-    assert broken(job(pod(), ownerReferences=[OWNER | {"kind": "CronJob"}])) == set()
-    assert broken(made("v1", "Pod", pod(priorityClassName="gpu-production"), ownerReferences=[OWNER | {"kind": "CronJob"}])) == {
-        "owner-of-ones-own"
-    }
-
-
-def test_a_reference_does_not_become_a_controllers_by_a_second_change() -> None:
-    before = job(pod(), ownerReferences=[OWNER | {"controller": False}])
-
-    assert broken(job(pod(), ownerReferences=[OWNER]), old=before) == {"owner-of-ones-own"}
-
-
-def test_a_part_of_other_work_stays_one_and_is_changed_by_its_controller() -> None:
-    owner = OWNER | {"kind": "JobSet", "apiVersion": "jobset.x-k8s.io/v1alpha2"}
-    labels = {"jobset.sigs.k8s.io/restart-attempt": "0"}
-    before = job(pod(), ownerReferences=[owner], labels=labels)
-
-    def changed(spec: Object | None = None, **metadata: Any) -> Object:
-        return {**before, "metadata": {**before["metadata"], **metadata}, "spec": before["spec"] | (spec or {})}
-
-    assert broken(changed(annotations={"looked-at": "true"}), old=before) == set()
-    assert broken(changed(ownerReferences=[]), old=before) == {"owner-of-ones-own"}
-    assert broken(changed(ownerReferences=[owner | {"name": "other"}]), old=before) == {"owner-of-ones-own"}
-    assert "owner-of-ones-own" in broken(changed({"parallelism": 64}), old=before)
-    assert broken(changed(labels={}), old=before) == {"label-of-kueues-own"}
-    sender = "system:serviceaccount:jobset-system:jobset-controller-manager"
-    assert broken(changed(labels={}), old=before, sender=sender) == {NOT_EVALUATED}
-
-
-@pytest.mark.parametrize("name", ["deviceclass.resource.kubernetes.io/gpu", "nvidia.com/mig-1g.5gb", "acme.com/fuse"])
-@pytest.mark.parametrize("kind", QUEUED)
-def test_queued_work_requests_what_its_queue_counts(kind: Callable[[Object], Object], name: str) -> None:
-    spec = pod()
-    spec["containers"][0]["resources"]["limits"][name] = 1
-
-    assert broken(kind(spec)) == {"field-not-allowed"}
-
-
-def test_a_pattern_of_messages_does_not_count_as_an_end() -> None:
-    rules = [{"action": "FailJobSet", "onJobFailureMessagePatterns": ["^x$"]}, AGAIN]
-
-    assert broken(job_set(pod(), failurePolicy={"rules": rules})) == {"never-ends"}
-
-
-def prefers(key: str, operator: str = "In") -> Object:
-    term = {"matchExpressions": [{"key": key, "operator": operator, **({"values": ["7"]} if operator == "In" else {})}]}
-    return {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1, "preference": term}]}}
-
-
-def requires(key: str, operator: str) -> Object:
-    return {
-        "nodeAffinity": {
-            "requiredDuringSchedulingIgnoredDuringExecution": {
-                "nodeSelectorTerms": [{"matchExpressions": [{"key": key, "operator": operator}]}]
-            }
-        }
-    }
-
-
-@pytest.mark.parametrize(
-    "affinity,rules",
-    [
-        (prefers("acme.com/rack"), set()),
-        (requires("acme.com/rack", "DoesNotExist"), set()),
-        (requires("acme.com/rack", "Exists"), {"affinity-to-others"}),
-        (requires("node-role.kubernetes.io/control-plane", "DoesNotExist"), set()),
-    ],
-)
-def test_a_node_label_is_known_where_it_must_be_there(affinity: Object, rules: set[str]) -> None:
-    assert broken(job(pod(affinity=affinity))) == rules
-
-
-def test_only_its_queue_starts_waiting_work() -> None:
-    waiting, started = (job(pod(), ends={**DEADLINE, "suspend": each}) for each in (True, False))
-
-    assert broken(started, old=waiting) == {"work-past-the-queue"}
-    assert broken(waiting, old=started) == set()
-
-
-def test_a_label_of_a_running_pod_is_judged_alone() -> None:
-    spec = pod(nodeName="gpu-7", priority=10, tolerations=[{"operator": "Exists"}])
-    before = made("v1", "Pod", spec, finalizers=["batch.kubernetes.io/job-tracking"], ownerReferences=[OWNER])
-    labels = {**before["metadata"]["labels"], "looked-at": "true"}
-
-    assert broken({**before, "metadata": {**before["metadata"], "labels": labels}}, old=before) == set()
-    assert broken({**before, "metadata": {**before["metadata"], "labels": {**labels, "flexspot.dev/team": "team-b"}}}, old=before) == {
-        "billed-to-others"
-    }
-
-
-def claim(**spec: Any) -> Object:
-    return made("v1", "PersistentVolumeClaim", {**EPHEMERAL, **spec})
-
-
-def test_a_claim_is_bound_to_a_volume_only_by_kubernetes() -> None:
-    policy = replace(CLAIMS, conditions=CLAIMS.conditions[:1])  # This evaluator has no authorizer.
-    bound = claim(volumeName="pvc-1", storageClassName="gp3")
-
-    assert set(problems_of(bound, policy, old=claim(storageClassName="gp3"))) == {"volume-of-the-platform"}
-    assert problems_of(bound, policy, old=bound) == {}
-    assert set(problems_of(claim(storageClassName=""), policy, old=claim())) == {"volume-of-the-platform"}
-    platforms = claim(storageClassName="")
-    assert set(problems_of({**platforms, "metadata": {**platforms["metadata"], "ownerReferences": [OWNER]}}, policy, old=platforms)) == {
-        "volume-of-the-platform"
-    }
-    old_way = claim()
-    old_way["metadata"]["annotations"] = {"volume.beta.kubernetes.io/storage-class": ""}
-    assert set(problems_of(old_way, policy)) == {"volume-of-the-platform"}
 
 
 BEGIN, END = "<!-- every try -->", "<!-- end of every try -->"
