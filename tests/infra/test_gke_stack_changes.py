@@ -226,12 +226,14 @@ def test_removing_a_pool_deletes_its_resources_and_updates_only_derived_ones(dep
     # Kueue's controller owns the flavor and the shares of a queued pool.
     assert changes.deleted == {"GkeGpuNodePool/a100-flex", "NodePool/a100-flex-node-pool", "ResourceFlavor/queues-a100-flex"}
     teams = ("nlp", "vision")
-    of_teams = {name for team in teams for name in (f"ClusterQueue/queues-{team}", f"Team/{team}", f"ResourceQuota/{team}-quota")}
+    # The namespace says which pools the team's queues lead to.
+    made = ("ClusterQueue/queues-{}", "Team/{}", "ResourceQuota/{}-quota", "Namespace/{}-namespace")
+    of_teams = {each.format(team) for team in teams for each in made}
     # No queue waits for flex-start any more, so Kueue need not wait for hours.
     derived = {"Queues/queues", "Cohort/queues-acme-cohort", "KueueController/kueue", "Release/kueue-release"}
     # The ceilings of the whole cluster, the API server's facts about its pools, and their cost.
     derived |= {"GkeCluster/cluster", "Cluster/cluster-cluster", "MonthlyCost/monthly-cost"}
-    derived |= {f"ValidatingAdmissionPolicy/admission-flexspot{each}" for each in ("", "-guarantee")}
+    derived |= {"ValidatingAdmissionPolicy/admission-flexspot"}
     assert changes.updated == derived | VIEWS | of_teams
     assert (changes.created, changes.replaced) == (set(), set())
     assert previewed == changes.counts

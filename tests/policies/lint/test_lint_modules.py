@@ -19,8 +19,6 @@ pytestmark = pytest.mark.engine
 
 # Each was checked in its file: these use kueue.x-k8s.io/v1beta1, which v0.19 serves but marks as deprecated.
 REVIEWED = {
-    ("kueue", "test/performance/e2e/jobs/prerequisites/resource-flavor.yaml", "deprecated-kueue-api"),
-    ("kueue", "test/performance/e2e/podgroups/templates/resource-flavor.yaml", "deprecated-kueue-api"),
     ("kwok", "test/kwokctl/kueue-case.yaml", "deprecated-kueue-api"),
 }
 
