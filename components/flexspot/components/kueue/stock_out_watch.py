@@ -26,7 +26,7 @@ import urllib.parse
 import urllib.request
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any, Callable  # noqa: UP035 -- images may have an older Python
+from typing import Any, Callable, Tuple  # noqa: UP035 -- images may have an older Python
 
 CREDENTIALS_VARIABLE, HOLD_VARIABLE = "FLEXSPOT_KUBERNETES_CREDENTIALS", "FLEXSPOT_HOLD_SECONDS"
 HOLD_KEY = "flexspot.dev/stock-out"
@@ -51,6 +51,8 @@ DEVICES = ("nvidia.com/gpu", "aws.amazon.com/neuron", "google.com/tpu")
 Kube = dict[str, Any]
 StockOut = tuple[str, str, float]
 """A label of nodes, its value, and when the cloud last had none of them, in seconds since 1970."""
+Judge = Callable[[Tuple[str, str], str, str], bool]  # noqa: UP006 -- likewise
+"""Whether a pod, by namespace and name, asks for all nodes whose label has a value, and for nothing narrower."""
 
 
 def seconds(written: str | None) -> float:
@@ -83,10 +85,10 @@ def nominations(events: list[Kube]) -> dict[str, set[tuple[str, str]]]:
     return found
 
 
-def karpenter_stock_outs(events: list[Kube], asks_for_all_of: Callable[[tuple[str, str], str, str], bool]) -> list[StockOut]:
+def karpenter_stock_outs(events: list[Kube], asks_for_all_of: Judge) -> list[StockOut]:
     """Return the pools of which Karpenter reports that no machine type and no zone is left, for pods that ask for nothing narrower.
 
-    `asks_for_all_of` is given a pod, and a label and a value of the pool's nodes. A claim whose pods are not known does not count.
+    A claim whose pods are not known does not count.
 
     Source: karpenter v1.14.1, pkg/controllers/nodeclaim/lifecycle/events.go, and scheduling/nodeclaimtemplate.go: a NodeClaim is called
     after its pool, with a hyphen and a random end.
@@ -107,9 +109,7 @@ def waits_for_a_node(pod: Kube) -> bool:
     return not pod["spec"].get("nodeName") and "deletionTimestamp" not in pod["metadata"]
 
 
-def gke_stock_outs(
-    events: list[Kube], pods: dict[tuple[str, str], Kube], now: float, asks_for_all_of: Callable[[tuple[str, str], str, str], bool]
-) -> list[StockOut]:
+def gke_stock_outs(events: list[Kube], pods: dict[tuple[str, str], Kube], now: float, asks_for_all_of: Judge) -> list[StockOut]:
     """Return the same of GKE's autoscaler, which reports each zone of a pod separately; only pods without a node count.
 
     Source: the event's text in public records, such as kubectl's output of 2024-10-24: "Node scale up in zones us-central1-b associated
@@ -135,6 +135,12 @@ def gke_stock_outs(
 _ANY_NODE = {"kubernetes.io/os": "linux"}
 
 
+def claims_of(pod: Kube) -> list[str]:
+    """Return the names of the claims that a pod mounts."""
+    volumes = pod["spec"].get("volumes") or []
+    return [each["persistentVolumeClaim"]["claimName"] for each in volumes if "persistentVolumeClaim" in each]
+
+
 def asks_for_nothing_else(pod: Kube, labels: dict[str, str], claims: dict[str, Kube]) -> bool:
     """Return whether any node with these labels would do for a pod, wherever it is.
 
@@ -145,8 +151,6 @@ def asks_for_nothing_else(pod: Kube, labels: dict[str, str], claims: dict[str, K
     of_nodes = affinity.get("nodeAffinity") or {}
     required = (of_nodes.get("requiredDuringSchedulingIgnoredDuringExecution") or {}).get("nodeSelectorTerms") or []
     near = [affinity.get(each) for each in ("podAffinity", "podAntiAffinity")]
-    volumes = spec.get("volumes") or []
-    named = [each["persistentVolumeClaim"]["claimName"] for each in volumes if "persistentVolumeClaim" in each]
 
     def is_met(term: Kube) -> bool:
         expressions = term.get("matchExpressions") or []
@@ -160,8 +164,8 @@ def asks_for_nothing_else(pod: Kube, labels: dict[str, str], claims: dict[str, K
         and not of_nodes.get("preferredDuringSchedulingIgnoredDuringExecution")
         and not any(near)
         and not spec.get("topologySpreadConstraints")
-        and not any("ephemeral" in each for each in volumes)
-        and all(name in claims and claims[name]["spec"].get("storageClassName") == "" for name in named)
+        and not any("ephemeral" in each for each in spec.get("volumes") or [])
+        and all(name in claims and claims[name]["spec"].get("storageClassName") == "" for name in claims_of(pod))
     )
 
 
@@ -320,10 +324,8 @@ def stock_outs_of(events: list[Kube], flavors: list[Kube], now: float, environme
         of_pool = [each for each in labels if each.get(label) == pool]
         if pod not in pods or not of_pool:
             return False
-        volumes = pods[pod]["spec"].get("volumes") or []
-        named = {each["persistentVolumeClaim"]["claimName"] for each in volumes if "persistentVolumeClaim" in each}
         path = f"/api/v1/namespaces/{pod[0]}/persistentvolumeclaims"
-        claims = {name: each for name in named if (each := _found(environment, f"{path}/{name}"))}
+        claims = {name: each for name in claims_of(pods[pod]) if (each := _found(environment, f"{path}/{name}"))}
         return asks_for_nothing_else(pods[pod], of_pool[0], claims)
 
     return [*karpenter_stock_outs(events, asks_for_all_of), *gke_stock_outs(events, pods, now, asks_for_all_of)]

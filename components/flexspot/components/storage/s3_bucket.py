@@ -131,7 +131,7 @@ def lifecycle_rules(purpose: str, retention_days: int | None) -> list[s3.BucketL
         rules.append(
             _rule(
                 "delete-old-versions",
-                # Also delete markers without old versions. S3 accepts this with days for old versions, not with days for current ones.
+                # Removes delete markers without old versions. S3 accepts it with a number of days for old versions only.
                 expiration=s3.BucketLifecycleConfigurationRuleExpirationArgs(expired_object_delete_marker=True),
                 noncurrent_version_expiration=s3.BucketLifecycleConfigurationRuleNoncurrentVersionExpirationArgs(
                     noncurrent_days=RESTORE_DAYS
