@@ -52,7 +52,7 @@ Kube = dict[str, Any]
 StockOut = tuple[str, str, float]
 """A label of nodes, its value, and when the cloud last had none of them, in seconds since 1970."""
 Judge = Callable[[Tuple[str, str], str, str], bool]  # noqa: UP006 -- likewise
-"""Whether a pod, by namespace and name, asks for all nodes whose label has a value, and for nothing narrower."""
+"""Function of a pod (namespace, name), a label and its value: true if the pod asks for all nodes with that label, and nothing narrower."""
 
 
 def seconds(written: str | None) -> float:
