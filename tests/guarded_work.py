@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from cel_evaluator import judged
 
 from flexspot.policies.admission.guarantee import Guarantee, guarantee_policies
-from flexspot.policies.admission.scheduling_options import CONTAINER_LIMITS, QUEUES
+from flexspot.policies.admission.scheduling_options import CONTAINER_LIMITS, QUEUES, UNQUEUED
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -15,9 +15,24 @@ if TYPE_CHECKING:
     from flexspot.policies.admission.policy import AdmissionPolicy
 
 TEAM = "team-a"
-FACTS = Guarantee({"gpu-notebooks": 28800, "gpu-training": 576000}, ("gpu-production",), 120, ("cloud.google.com/gce-topology-block",))
+POOLS = (
+    ("h100", "label karpenter.sh/nodepool=h100", "label nvidia.com/gpu.product=h100", "taint flexspot.dev/whole-node=8:NoSchedule"),
+    ("l4-on-demand", "label karpenter.sh/nodepool=l4-on-demand", "label nvidia.com/gpu.product=l4"),
+    ("l4-spot", "label karpenter.sh/nodepool=l4-spot", "label nvidia.com/gpu.product=l4", "taint example.com/spot=true:NoSchedule"),
+)
+FACTS = Guarantee(
+    queued={"gpu-notebooks": 28800, "gpu-training": 576000},
+    unqueued=("gpu-production",),
+    longest_grace=120,
+    topology_levels=("cloud.google.com/gce-topology-block",),
+    whole_nodes=(4, 8),
+    most_in_parts=1,
+    gpu_node_labels=("nvidia.com/gpu.product",),
+    pool_label="karpenter.sh/nodepool",
+    pools=POOLS,
+)
 COMES, GOES, CLAIMS, STOPS = guarantee_policies(FACTS)
-ANNOTATIONS = {QUEUES: "big=l4.l4-spot cpu= default=l4.l4-spot", CONTAINER_LIMITS: "cpu=16 memory=64Gi"}
+ANNOTATIONS = {QUEUES: "big=l4.l4-spot cpu= default=l4.l4-spot", CONTAINER_LIMITS: "cpu=16 memory=64Gi", UNQUEUED: "l4-on-demand"}
 """Annotations of the team's namespace."""
 
 Object = dict[str, Any]

@@ -65,6 +65,7 @@ class _Draft:
         self.manufacturers: dict[str, str] = {}
         self.classes = self.some_classes()
         self.pools: list[dict[str, Any]] = []
+        self.units: dict[str, int] = {}
         for number in range(draw(st.integers(1, 5))):
             self.add_pool(f"pool-{number}")
 
@@ -140,7 +141,10 @@ class _Draft:
         more = self.capacity_fields(kind, block=block) | self.size(machine, each_node, kind, zones)
         gpus = {"gpus_per_node": each_node} if each_node != _gpu(machine).count or self.draw(st.booleans()) else {}
         pool = {"name": name, "machine": machine.name, "capacity_type": kind.value, "serves": list(serves), **gpus, **more}
-        self.pools.append(pool | ({"zones": zones} if zones else {}))
+        # Pools of one flavor may have nodes of different sizes only if pods may use parts of them.
+        partial = climbs or self.draw(st.booleans())
+        self.units[name] = 1 if partial else each_node
+        self.pools.append(pool | ({"zones": zones} if zones else {}) | ({"node_sharing": True} if partial else {}))
 
     def suits(self, serves: Sequence[str], machine: Machine) -> bool:
         """Return whether all served classes then have accelerators of one manufacturer."""
@@ -183,7 +187,8 @@ class _Draft:
             for name in unqueued:
                 # A pool that serves both kinds must leave GPUs to the unqueued classes. Other pools need not.
                 least = 1 if name in queued and number == 0 else 0
-                gpus = self.draw(st.integers(least, max(least, left[name] if name in queued else 20)))
+                unit = self.units[name]
+                gpus = unit * self.draw(st.integers(least, max(least, left[name] // unit if name in queued else 20)))
                 left[name] -= gpus
                 team["unqueued"] |= {name: gpus} if gpus else {}
         cohorts = self.some_cohorts()
@@ -224,10 +229,12 @@ class _Draft:
     def shares(self, queued: list[str], left: dict[str, int]) -> dict[str, dict[str, int]]:
         fields: dict[str, dict[str, int]] = {"shares": {}, "borrowing_limits": {}, "lending_limits": {}}
         for name in self.some(queued, 0, len(queued)):
-            gpus = fields["shares"][name] = self.draw(st.integers(0, left[name]))
+            unit = self.units[name]
+            nodes = self.draw(st.integers(0, left[name] // unit))
+            gpus = fields["shares"][name] = unit * nodes
             left[name] -= gpus
-            fields["borrowing_limits"] |= self.maybe(st.integers(0, 40), name)
-            fields["lending_limits"] |= self.maybe(st.integers(0, gpus), name)
+            fields["borrowing_limits"] |= self.maybe(st.integers(0, 40).map(lambda each, unit=unit: unit * each), name)
+            fields["lending_limits"] |= self.maybe(st.integers(0, nodes).map(lambda each, unit=unit: unit * each), name)
         return fields
 
 

@@ -15,7 +15,8 @@ from flexspot.infra.cli.app import app
 
 pytestmark = pytest.mark.slow
 
-BERT = ("-s", "prod-eks", "--team", "nlp", "--class", "training", "--name", "bert", "--image", "reg.example.com/bert:1.4")
+TRAINER = ("-s", "prod-eks", "--team", "nlp", "--class", "training", "--name", "bert", "--image", "reg.example.com/bert:1.4")
+BERT = (*TRAINER, "--gpus", "8")
 
 
 def flexspot(*arguments: str) -> tuple[int, str]:
@@ -27,7 +28,7 @@ def flexspot(*arguments: str) -> tuple[int, str]:
 
 def test_a_job_is_printed_as_yaml_with_the_command_behind_two_hyphens() -> None:
     code, shown = flexspot(
-        *("render", "checkpointed-job", *BERT, "--gpus", "8", "--cpu", "80", "--memory", "1Ti", "-e", "A=b=c"),
+        *("render", "checkpointed-job", *BERT, "--cpu", "80", "--memory", "1Ti", "-e", "A=b=c"),
         *("--capacity", "spot", "--set", "retries=5", "--set", "labels={example.com/run: x}", "--", "python", "train.py", "--lr", "1"),
     )
 

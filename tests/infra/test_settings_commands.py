@@ -303,7 +303,7 @@ def test_requirements_of_a_project_are_available_as_json() -> None:
     settings = yaml.safe_load((Path(__file__).resolve().parents[2] / "stacks" / "Pulumi.prod-gke.yaml").read_text())
     pools = settings["config"]["flexspot:platform"]["pools"]
     spot = next(pool for pool in pools if pool["name"] == "l4-spot")
-    assert {"accelerator": "nvidia-l4", "quota": "preemptible", "gpus": 2 * spot["max_nodes"]} in found["quotas"]
+    assert {"accelerator": "nvidia-l4", "quota": "preemptible", "gpus": spot["max_nodes"]} in found["quotas"]
     assert "roles/compute.networkAdmin" in found["roles"]
 
 

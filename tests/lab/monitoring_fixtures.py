@@ -31,7 +31,14 @@ _UNMANAGED = "flexspot.test/unmanaged"
 @contextmanager
 def monitored_platform(cluster: Cluster, register: Register) -> Generator[QueuePlatform]:
     """Yield three teams with GPUs and one without, on two Spot nodes of four GPUs with the labels of a cloud's machines."""
-    pool = {"name": "l4-spot", "machine": FOUR_L4, "capacity_type": "spot", "max_nodes": 2, "serves": ["training", "best-effort"]}
+    pool = {
+        "name": "l4-spot",
+        "machine": FOUR_L4,
+        "node_sharing": True,
+        "capacity_type": "spot",
+        "max_nodes": 2,
+        "serves": ["training", "best-effort"],
+    }
     teams = [{"name": team, "shares": {"l4-spot": gpus}} for team, gpus in SHARES.items()]
     with queues_of(cluster, register, {"l4-spot": 2}, pools=[pool], teams=[*teams, {"name": "delta", "shares": {}}]) as platform:
         for node in cluster.list(NODE, labels=f"{KARPENTER_POOL_LABEL}={platform.own('l4-spot')}"):

@@ -37,7 +37,9 @@ GKE: dict[str, Any] = {"cloud": "gke", "project": "acme-ai-test", "region": "us-
 """Settings of a platform on Google Cloud."""
 
 FOUR_L4 = "g6.12xlarge"
-"""A machine with four L4."""
+"""A machine with four L4. Teams share its nodes only with `node_sharing`."""
+ONE_L4 = "g6.4xlarge"
+"""A machine with one L4."""
 
 
 @dataclass(frozen=True)
@@ -127,7 +129,7 @@ class QueuePlatform:
         """Create fake nodes of a pool."""
         plan = next(each for each in self.plan.pools if each.name == self.own(pool))
         for _ in range(count):
-            self.cluster.create(pool_node(plan, f"node-{self.suffix}"))
+            self.cluster.create(pool_node(self.plan, plan, f"node-{self.suffix}"))
 
     def redeploy(self, register: Register, **changes: Any) -> None:
         """Apply the queues again with changed settings. Objects that the new settings name differently stay as they were."""
@@ -178,7 +180,14 @@ def queues_of(
 
 def two_teams(cluster: Cluster, register: Register, **how: Any) -> AbstractContextManager[QueuePlatform]:
     """Return a node of four GPUs, two for each team, for training and notebooks. `how` are arguments of `queues_of`."""
-    pool = {"name": "l4-spot", "machine": FOUR_L4, "capacity_type": "spot", "max_nodes": 1, "serves": ["training", "interactive"]}
+    pool = {
+        "name": "l4-spot",
+        "machine": FOUR_L4,
+        "node_sharing": True,
+        "capacity_type": "spot",
+        "max_nodes": 1,
+        "serves": ["training", "interactive"],
+    }
     teams = [{"name": name, "shares": {"l4-spot": 2}} for name in ("alpha", "beta")]
     return queues_of(cluster, register, {"l4-spot": 1}, pools=[pool], teams=teams, **how)
 

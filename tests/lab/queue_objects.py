@@ -9,7 +9,8 @@ from uuid import uuid4
 import pulumi
 from pulumi_kubernetes import Provider
 
-from flexspot.capacity.catalog.node_labels import GPU_RESOURCE
+from flexspot.capacity.catalog.node_labels import GPU_RESOURCE, WHOLE_NODE_TAINT
+from flexspot.capacity.plan.resolve import machines_of_pool
 from flexspot.infra.declaring.platform_objects import declare_admission, declare_platform_objects
 from flexspot.lab.exercise.play import UNTIL_RELEASED, run_time_of_pods
 
@@ -55,10 +56,11 @@ def _declared(declare: Callable[[], object], register: Register) -> list[KubeObj
     return sorted(found, key=lambda each: _ORDER.index(each["kind"]) if each["kind"] in _ORDER else len(_ORDER))
 
 
-def pool_node(pool: PoolPlan, name: str) -> KubeObject:
-    """Return a fake node of a pool, named `name` with a unique suffix."""
+def pool_node(plan: Plan, pool: PoolPlan, name: str) -> KubeObject:
+    """Return a fake node of a pool, with its machine's vCPU and memory, named `name` with a unique suffix."""
     name = f"{name}-{uuid4().hex[:6]}"
-    amounts = {"cpu": "96", "memory": "384Gi", "pods": "110", pool.resource: str(pool.gpus_per_node)}
+    machine = machines_of_pool(plan, pool)[0]
+    amounts = {"cpu": str(machine.vcpu), "memory": f"{machine.memory_mib}Mi", "pods": "110", pool.resource: str(pool.gpus_per_node)}
     fake = {"kwok.x-k8s.io/node": "fake"}
     return {
         "apiVersion": "v1",
@@ -109,7 +111,7 @@ def class_job(  # noqa: PLR0913 -- a Job is described by exactly these
                     "restartPolicy": "Never",
                     "securityContext": {"runAsNonRoot": True, "runAsUser": 1000, "seccompProfile": {"type": "RuntimeDefault"}},
                     "containers": [container],
-                    **_placement(plan, workload_class),
+                    **_placement(plan, workload_class, gpus),
                 },
             },
         },
@@ -133,9 +135,10 @@ def renamed(settings: dict[str, Any], suffix: str) -> Any:
     return rename(settings)
 
 
-def _placement(plan: Plan, workload_class: str) -> KubeObject:
+def _placement(plan: Plan, workload_class: str, gpus: int) -> KubeObject:
     route = next(each for each in plan.routes if each.workload_class == workload_class)
-    tolerations = [{"key": each.key, "operator": "Equal", "value": each.value, "effect": each.effect.value} for each in route.tolerations]
+    taints = [each for each in route.tolerations if each.key != WHOLE_NODE_TAINT or each.value == str(gpus)]
+    tolerations = [{"key": each.key, "operator": "Equal", "value": each.value, "effect": each.effect.value} for each in taints]
     pod: KubeObject = {"priorityClassName": route.priority_class, "nodeSelector": route.node_selector, "tolerations": tolerations}
     if route.node_affinity is not None:
         key, values = route.node_affinity

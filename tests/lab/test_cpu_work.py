@@ -29,7 +29,14 @@ VCPU_OF_NODE = 8
 @pytest.fixture
 def platform(cluster: Cluster, register: Register) -> Iterator[QueuePlatform]:
     """Yield a node of four GPUs and one of eight vCPU without GPUs. Alpha owns 8 vCPU, of which 2 are for launchers, beta 4."""
-    pool = {"name": "l4-spot", "machine": FOUR_L4, "capacity_type": "spot", "max_nodes": 1, "serves": ["training", "interactive"]}
+    pool = {
+        "name": "l4-spot",
+        "machine": FOUR_L4,
+        "node_sharing": True,
+        "capacity_type": "spot",
+        "max_nodes": 1,
+        "serves": ["training", "interactive"],
+    }
     alpha = {"name": "alpha", "shares": {"l4-spot": 2}, "cpu_work": {"vcpu": 8, "memory_gib": 32}}
     beta = {"name": "beta", "shares": {"l4-spot": 2}, "cpu_work": {"vcpu": 4, "memory_gib": 16}}
     room = {"max_vcpu": 16, "max_memory_gib": 64}

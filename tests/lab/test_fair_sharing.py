@@ -84,7 +84,14 @@ def submit_all(platform: QueuePlatform, jobs: dict[str, int]) -> None:
 
 
 def test_teams_without_a_share_get_gpus_in_proportion_to_their_weights(cluster: Cluster, register: Register) -> None:
-    pool = {"name": "l4-spot", "machine": FOUR_L4, "capacity_type": "spot", "max_nodes": GPUS // 4, "serves": ["training"]}
+    pool = {
+        "name": "l4-spot",
+        "machine": FOUR_L4,
+        "node_sharing": True,
+        "capacity_type": "spot",
+        "max_nodes": GPUS // 4,
+        "serves": ["training"],
+    }
     teams = [{"name": team, "weight": weight, "shares": {"l4-spot": 0}} for team, weight in WEIGHTS.items()]
     # Each team has a number of Jobs with which all run out of waiting ones at about the same time.
     jobs = {team: weight * GPUS // sum(WEIGHTS.values()) * ROUNDS for team, weight in WEIGHTS.items()}

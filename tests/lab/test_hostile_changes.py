@@ -30,9 +30,9 @@ pytestmark = pytest.mark.lab
 def platform(cluster: Cluster, register: Register) -> Iterator[QueuePlatform]:
     """Yield a platform where alpha has its two GPUs and has borrowed beta's; more of its work waits."""
     with guarded_platform(cluster, register) as deployed:
-        deployed.submit("alpha", "running", gpus=4)
+        deployed.submit("alpha", "running", pods=4)
         deployed.wait_for_running("alpha", "running")
-        deployed.submit("alpha", "waiting", gpus=2)
+        deployed.submit("alpha", "waiting", pods=2)
         deployed.wait_for_workload("alpha", "waiting", lambda each: not condition(each, "QuotaReserved"), "waiting")
         yield deployed
 
@@ -124,7 +124,7 @@ def test_an_editor_labels_a_running_pod_and_neither_keeps_nor_deletes_it_slowly(
 
 
 def test_running_pods_get_neither_containers_nor_gpus(platform: QueuePlatform, cluster: Cluster) -> None:
-    [pod] = running_pods(cluster.list(POD, platform.own("alpha")))
+    pod, *_ = running_pods(cluster.list(POD, platform.own("alpha")))
     name, namespace = pod["metadata"]["name"], pod["metadata"]["namespace"]
     [container] = pod["spec"]["containers"]
     ephemeral = {

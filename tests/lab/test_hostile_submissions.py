@@ -11,7 +11,7 @@ import pytest
 import yaml
 from admission_fixtures import with_policies
 from kubernetes.client.exceptions import ApiException
-from queue_fixtures import FOUR_L4, GUARDS, QueuePlatform, queues_of
+from queue_fixtures import GUARDS, ONE_L4, QueuePlatform, queues_of
 from queue_objects import admission_objects
 from tenancy_fixtures import Member
 
@@ -39,15 +39,17 @@ _REFUSERS = {"is forbidden: User": "forbidden", "exceeded quota": "quota", "kb.i
 
 @contextmanager
 def guarded_platform(cluster: Cluster, register: Register) -> Generator[QueuePlatform]:
-    """Yield a node of four GPUs, two of each team, room for services, and the policies.
+    """Yield four nodes of one GPU, two of each team, pools for services and for pods on whole nodes, and the policies.
 
     One group has alpha's role `submit`, another Kubernetes' own `edit` there.
     """
-    pool = {"name": "l4-spot", "machine": FOUR_L4, "capacity_type": "spot", "max_nodes": 1, "serves": ["training", "interactive"]}
+    pool = {"name": "l4-spot", "machine": ONE_L4, "capacity_type": "spot", "max_nodes": 4, "serves": ["training", "interactive"]}
+    large = {"name": "h100-spot", "machine": "p5.48xlarge", "capacity_type": "spot", "max_nodes": 2, "serves": ["best-effort", "spot-low"]}
     services = {"name": "l4-on-demand", "machine": "g6.xlarge", "capacity_type": "on-demand", "max_nodes": 1, "serves": ["inference"]}
-    alpha = {"name": "alpha", "shares": {"l4-spot": 2}, "unqueued": {"l4-on-demand": 1}, "submitters": [MEMBERS], "projects": ["speech"]}
-    teams = [alpha, {"name": "beta", "shares": {"l4-spot": 2}}]
-    with queues_of(cluster, register, {"l4-spot": 1}, pools=[pool, services], teams=teams, without=GUARDS) as platform:
+    shares = {"l4-spot": 2, "h100-spot": 8}
+    alpha = {"name": "alpha", "shares": shares, "unqueued": {"l4-on-demand": 1}, "submitters": [MEMBERS], "projects": ["speech"]}
+    teams = [alpha, {"name": "beta", "shares": shares}]
+    with queues_of(cluster, register, {"l4-spot": 4}, pools=[pool, large, services], teams=teams, without=GUARDS) as platform:
         cluster.apply(binding(platform.own("alpha")))
         with with_policies(cluster, admission_objects(platform.plan, register), platform.own("alpha")):
             yield platform

@@ -27,7 +27,7 @@ NEURON = "aws.amazon.com/neuron"
 def platform(cluster: Cluster, register: Register) -> Iterator[QueuePlatform]:
     """Yield a node of four L4 and one of sixteen Trainium devices. Alpha owns two GPUs and eight devices, beta two GPUs and no device."""
     pools = [
-        {"name": "l4-spot", "machine": FOUR_L4, "capacity_type": "spot", "max_nodes": 1, "serves": ["training"]},
+        {"name": "l4-spot", "machine": FOUR_L4, "node_sharing": True, "capacity_type": "spot", "max_nodes": 1, "serves": ["training"]},
         {"name": "trn-spot", "machine": "trn1.32xlarge", "capacity_type": "spot", "max_nodes": 1, "serves": ["neuron"]},
     ]
     teams = [

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.lab
 @contextmanager
 def one_team(cluster: Cluster, register: Register, *others: str) -> Generator[QueuePlatform]:
     """Yield a platform of four GPUs, all of the team alpha; `others` own none and may not borrow."""
-    pool = {"name": "l4-spot", "machine": FOUR_L4, "capacity_type": "spot", "max_nodes": 1, "serves": ["training"]}
+    pool = {"name": "l4-spot", "machine": FOUR_L4, "node_sharing": True, "capacity_type": "spot", "max_nodes": 1, "serves": ["training"]}
     teams: list[dict[str, Any]] = [{"name": "alpha", "shares": {"l4-spot": 4}}]
     teams += [{"name": each, "shares": {"l4-spot": 0}, "borrowing_limits": {"l4-spot": 0}} for each in others]
     with queues_of(cluster, register, {"l4-spot": 1}, pools=[pool], classes={"training": {"capacity": ["spot"]}}, teams=teams) as platform:

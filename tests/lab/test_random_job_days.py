@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from admission_fixtures import with_policies
-from queue_fixtures import FOUR_L4, GUARDS, QueuePlatform, condition_of, queues_of
+from queue_fixtures import GUARDS, ONE_L4, QueuePlatform, condition_of, queues_of
 from queue_objects import admission_objects
 from tenancy_fixtures import Member
 from test_hostile_submissions import MEMBERS, TRIES, outcome, submission
@@ -106,12 +106,12 @@ class Day:
 
     def submits(self) -> str:
         team, workload_class = self.drawn.choice(list(SHARES)), self.drawn.choice(CLASSES)
-        name, gpus = f"job-{len(self.done)}", self.drawn.choice((1, 2))
-        self.platform.submit(team, name, workload_class, gpus=gpus)
+        name, pods = f"job-{len(self.done)}", self.drawn.choice((1, 2))
+        self.platform.submit(team, name, workload_class, pods=pods)
         # Before Kueue has seen it, it does not wait.
         self.platform.wait_for_workload(team, name, lambda each: each, "there")
         self.jobs[team].append(name)
-        return f"{team} submits {name}: {workload_class}, {gpus} GPUs"
+        return f"{team} submits {name}: {workload_class}, {pods} pods"
 
     def finishes(self) -> str:
         """A Job that is preempted while it ends is Complete anyway: see test_stopped_at_its_end.py."""
@@ -146,12 +146,12 @@ def wait_until_none_waits(day: Day) -> None:
 
 @pytest.mark.parametrize("seed", DAYS)
 def test_on_a_random_day_no_team_waits_for_its_own_share(seed: int, cluster: Cluster, register: Register) -> None:
-    pool = {"name": "l4-spot", "machine": FOUR_L4, "capacity_type": "spot", "max_nodes": 1, "serves": list(CLASSES)}
+    pool = {"name": "l4-spot", "machine": ONE_L4, "capacity_type": "spot", "max_nodes": 4, "serves": list(CLASSES)}
     services = {"name": "l4-on-demand", "machine": "g6.xlarge", "capacity_type": "on-demand", "max_nodes": 1, "serves": ["inference"]}
     teams: list[dict[str, Any]] = [{"name": team, "shares": {"l4-spot": share}} for team, share in SHARES.items()]
     teams[0] |= {"submitters": [MEMBERS], "unqueued": {"l4-on-demand": 1}}
     with (
-        queues_of(cluster, register, {"l4-spot": 1}, pools=[pool, services], teams=teams, without=GUARDS) as platform,
+        queues_of(cluster, register, {"l4-spot": 4}, pools=[pool, services], teams=teams, without=GUARDS) as platform,
         with_policies(cluster, admission_objects(platform.plan, register), platform.own("alpha")),
     ):
         day = Day(platform, Member(cluster.kubeconfig, MEMBERS), random.Random(seed))  # noqa: S311 -- the same day for the same seed

@@ -40,7 +40,7 @@ def platform(cluster: Cluster, register: Register) -> Iterator[QueuePlatform]:
     """Yield two teams that own four GPUs each; one node of four with a kubelet, and one without."""
     with spot_platform(cluster, register, nodes=1, without=GUARDS) as deployed:
         pool = next(each for each in deployed.plan.pools if each.name == deployed.own("l4-spot"))
-        silent = pool_node(pool, f"silent-{deployed.suffix}")
+        silent = pool_node(deployed.plan, pool, f"silent-{deployed.suffix}")
         for each in (silent["metadata"]["labels"], silent["metadata"]["annotations"]):
             del each[FAKE_NODE]
         silent["status"]["conditions"] = [{"type": "Ready", "status": "True", "reason": "KubeletReady", "message": ""}]

@@ -49,7 +49,7 @@ def platform(cluster: Cluster, register: Register) -> Iterator[QueuePlatform]:
 def add_node(platform: QueuePlatform, name: str, block: str, subblock: str) -> str:
     """Create a node of the pool at a position in the network. Return its name."""
     [pool] = platform.plan.pools
-    node = pool_node(pool, f"node-{platform.suffix}-{name}")
+    node = pool_node(platform.plan, pool, f"node-{platform.suffix}-{name}")
     full: str = node["metadata"]["name"]
     node["metadata"]["labels"] |= dict(zip(GKE_TOPOLOGY_LABELS, (block, subblock, f"host-{name}", full), strict=True))
     platform.cluster.create(node)

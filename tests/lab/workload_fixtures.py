@@ -38,7 +38,7 @@ def spot_platform(
     cluster: Cluster, register: Register, nodes: int = NODES, serves: tuple[str, ...] = ("training", "best-effort"), **settings: Any
 ) -> AbstractContextManager[QueuePlatform]:
     """Yield two teams that own four GPUs each on two nodes of four; training has a higher priority than best effort."""
-    pool = {"name": "l4-spot", "machine": FOUR_L4, "capacity_type": "spot", "max_nodes": NODES, "serves": [*serves]}
+    pool = {"name": "l4-spot", "machine": FOUR_L4, "node_sharing": True, "capacity_type": "spot", "max_nodes": NODES, "serves": [*serves]}
     teams = [{"name": name, "shares": {"l4-spot": 4}} for name in ("alpha", "beta")]
     return queues_of(cluster, register, {"l4-spot": nodes}, pools=[pool], teams=teams, **settings)
 

@@ -48,7 +48,7 @@ def test_a_tpu_pool_has_labels_of_chip_and_topology_and_gkes_taint() -> None:
     assert found.labels["cloud.google.com/gke-tpu-topology"] == "4x4"
     assert "cloud.google.com/gke-accelerator" not in found.labels
     # GKE sets the topology of a single host by itself.
-    assert (hosts.labels["cloud.google.com/gke-tpu-topology"], hosts.slice_nodes, hosts.whole_hosts) == ("2x4", 0, True)
+    assert (hosts.labels["cloud.google.com/gke-tpu-topology"], hosts.slice_nodes, hosts.whole_nodes) == ("2x4", 0, True)
 
 
 def test_a_flavor_and_the_pods_of_its_class_request_chips() -> None:
@@ -135,7 +135,7 @@ def test_shares_of_parts_of_a_host_or_slice_are_refused(field: str, topology: st
 
     problems = refusals(settings(tpus, teams=[owner]))
 
-    assert [(each.path, each.allowed) for each in problems if each.rule == "part-of-a-tpu-host"] == [
+    assert [(each.path, each.allowed) for each in problems if each.rule == "part-of-a-node"] == [
         (f"teams.0.{field}.tpus", f"allowed: {allowed}")
     ]
 

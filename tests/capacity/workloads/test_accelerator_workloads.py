@@ -69,7 +69,7 @@ def test_a_job_of_a_part_of_a_slice_or_of_more_than_one_is_refused(pods: int) ->
 @pytest.mark.parametrize("gpus", [1, 2, 3, 5, 8])
 @pytest.mark.parametrize("workload_class,kind", [("jax", "checkpointed-job"), ("tune", "queued-job")])
 def test_a_pod_of_a_part_of_a_host_is_refused(kind: str, workload_class: str, gpus: int) -> None:
-    with pytest.raises(WorkloadError, match=r"has 4\), and a pod must use all TPU chips of its node.*request 4 per pod"):
+    with pytest.raises(WorkloadError, match=r"has 4 to use as a whole\), and a pod runs on one node; request 4 per pod"):
         made(kind, workload_class, pods=4, gpus=gpus)
 
 
@@ -134,5 +134,5 @@ def test_a_service_may_have_as_many_devices_as_its_team_has_without_a_queue_and_
 
 
 def test_a_pod_gets_no_more_devices_than_its_machine_has() -> None:
-    with pytest.raises(WorkloadError, match=r"is more than a node of class neuron has \(trn has 16\)"):
+    with pytest.raises(WorkloadError, match=r"does not fit a node of class neuron \(trn has 16\)"):
         made_of_neuron("queued-job", "neuron", gpus=17)

@@ -84,8 +84,10 @@ def test_pods_that_do_not_train_together_ask_for_none_by_themselves(kind: str, f
 
 
 def test_a_pod_has_the_share_of_the_interfaces_that_its_gpus_are_of_the_node() -> None:
-    assert asked(pod_of("prod-eks", team="search", pods=2, gpus=4)) == ("16", "16")
-    assert asked(pod_of("prod-eks", team="search", gpus=1, fast_network=True)) == ("4", "4")
+    plan = plan_with(("h100", "p5.48xlarge"))
+
+    assert asked(pod_on(plan, pods=2, gpus=4)) == ("16", "16")
+    assert asked(pod_on(plan, gpus=1, fast_network=True)) == ("4", "4")
 
 
 def test_on_pools_with_different_numbers_of_interfaces_it_asks_for_what_all_have() -> None:

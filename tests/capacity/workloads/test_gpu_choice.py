@@ -21,12 +21,13 @@ TRAINING: dict[str, Any] = {"name": "bert", "team": "red", "workload_class": "tr
 @pytest.mark.parametrize(
     "stack,fields,pools",
     [
-        ("prod-gke", {"gpu_models": ["h100"]}, ["h100-reserved", "h100-queued"]),
-        ("prod-gke", {"gpu_models": ["nvidia-tesla-a100"]}, ["a100-flex"]),
-        ("prod-gke", {"gpu_models": ["a100-40gb", "l4"]}, ["a100-flex", "l4-spot"]),
-        ("prod-gke", {"gpu_memory_gb": 80}, ["h100-reserved", "h100-queued"]),
-        ("prod-gke", {"gpu_memory_gb": 40}, ["h100-reserved", "a100-flex", "h100-queued"]),
-        ("prod-gke", {"gpu_memory_gb": 24}, ["h100-reserved", "a100-flex", "h100-queued", "l4-spot"]),
+        ("prod-gke", {"gpu_models": ["h100"], "gpus": 8}, ["h100-reserved", "h100-queued"]),
+        ("prod-gke", {"gpu_models": ["nvidia-tesla-a100"], "gpus": 4}, ["a100-flex"]),
+        ("prod-gke", {"gpu_models": ["a100-40gb", "l4"], "gpus": 4}, ["a100-flex"]),
+        ("prod-gke", {"gpu_models": ["a100-40gb", "l4"]}, ["l4-spot"]),
+        ("prod-gke", {"gpu_memory_gb": 80, "gpus": 8}, ["h100-reserved", "h100-queued"]),
+        ("prod-gke", {"gpu_memory_gb": 40, "gpus": 4}, ["a100-flex"]),
+        ("prod-gke", {"gpu_memory_gb": 24}, ["l4-spot"]),
         ("prod-eks", {"gpu_models": ["a100"]}, ["a100-spot"]),
         ("prod-eks", {"gpu_memory_gb": 80}, ["h100-reserved"]),
         ("local", {"gpu_memory_gb": 24}, ["l4-spot"]),
@@ -38,7 +39,7 @@ def test_the_affinity_names_the_pools_with_the_requested_gpus(stack: str, fields
 
 def test_vcpu_and_memory_of_a_pod_depend_on_the_remaining_machines() -> None:
     """Of the class's smallest machine the share would be smaller than an H100's."""
-    assert pod_of("prod-gke", gpu_models=["h100"])["containers"][0]["resources"]["requests"]["memory"] == "175Gi"
+    assert pod_of("prod-gke", gpu_models=["h100"], gpus=8)["containers"][0]["resources"]["requests"]["memory"] == "1404Gi"
 
 
 def test_where_the_autoscaler_chooses_among_pools_gpu_labels_select_the_flavors_in_kueue() -> None:

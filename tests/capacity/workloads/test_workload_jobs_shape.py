@@ -96,7 +96,7 @@ def test_a_jobset_starts_all_pods_anew_after_a_failure_but_not_after_its_deadlin
 
 @pytest.mark.parametrize("fields,asked", [({}, "576000"), ({"run_seconds": 3600}, "4500"), ({"run_seconds": 576_000}, "576000")])
 def test_dws_is_requested_for_the_jobs_time_and_a_boot(fields: dict[str, Any], asked: str) -> None:
-    job = job_of("prod-gke", "flex-start-job", **fields)
+    job = job_of("prod-gke", "flex-start-job", gpus=4, **fields)
 
     assert job["metadata"]["annotations"] == {"provreq.kueue.x-k8s.io/maxRunDurationSeconds": asked}
     assert job["spec"]["activeDeadlineSeconds"] == fields.get("run_seconds", 576_000)
@@ -106,12 +106,11 @@ def test_dws_is_requested_for_the_jobs_time_and_a_boot(fields: dict[str, Any], a
 @pytest.mark.parametrize(
     "kind,fields,pools",
     [
-        ("flex-start-job", {}, ["a100-flex", "h100-queued"]),
-        ("flex-start-job", {"capacity": ["flex-start"]}, ["a100-flex"]),
+        ("flex-start-job", {"gpus": 4}, ["a100-flex"]),
         ("flex-start-job", {"pods": 2, "gpus": 8}, ["h100-queued"]),
-        ("checkpointed-job", {"pods": 2}, ["h100-reserved", "h100-queued", "l4-spot"]),
-        ("queued-job", {"pods": 4, "at_once": 2}, ["h100-reserved", "a100-flex", "l4-spot"]),
-        ("queued-job", {"pods": 4}, ["h100-reserved", "a100-flex", "h100-queued", "l4-spot"]),
+        ("checkpointed-job", {"pods": 2, "gpus": 8}, ["h100-reserved", "h100-queued"]),
+        ("queued-job", {"pods": 4, "gpus": 8, "at_once": 2}, ["h100-reserved"]),
+        ("queued-job", {"pods": 4, "gpus": 8}, ["h100-reserved", "h100-queued"]),
     ],
 )
 def test_capacity_that_does_not_suit_how_pods_belong_together_is_left_out(kind: str, fields: dict[str, Any], pools: list[str]) -> None:

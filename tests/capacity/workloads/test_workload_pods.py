@@ -14,16 +14,16 @@ from flexspot.capacity.workloads.suitable_pools import mebibytes, millicores
 
 @pytest.mark.parametrize(
     "gpus,pools",
-    [(1, ["h100-reserved", "a100-flex", "h100-queued", "l4-spot"]), (4, ["h100-reserved", "a100-flex", "h100-queued"])],
+    [(1, ["l4-spot"]), (4, ["a100-flex"]), (8, ["h100-reserved", "h100-queued"])],
 )
-def test_flavors_with_nodes_too_small_for_a_pod_are_excluded(gpus: int, pools: list[str]) -> None:
+def test_a_pod_goes_to_nodes_that_it_uses_as_a_whole_or_that_have_one_gpu(gpus: int, pools: list[str]) -> None:
     assert pools_of(pod_of("prod-gke", gpus=gpus)) == pools
 
 
 def test_tolerations_are_those_of_the_pools_that_are_left_so_that_none_is_dead() -> None:
     keys = {each["key"] for each in pod_of("prod-eks", team="search", gpus=8)["tolerations"]}
 
-    assert keys == {"flexspot.dev/class", "nvidia.com/gpu"}, "search has no share of the pool on Spot"
+    assert keys == {"flexspot.dev/class", "flexspot.dev/whole-node", "nvidia.com/gpu"}, "search has no share of the pool on Spot"
 
 
 @pytest.mark.parametrize("stack,grace", [("dev-gke", "90"), ("prod-eks", "90")])
@@ -95,7 +95,7 @@ def test_the_authors_variables_come_last_may_refer_to_others_and_replace_derived
         "MASTER_PORT": "29500",
         "NNODES": "1",
         "NODE_RANK": "0",
-        "NPROC_PER_NODE": "1",
+        "NPROC_PER_NODE": "8",
         "CHECKPOINT_DIR": "/checkpoints/bert",
         "FLEXSPOT_JOB": "nlp/bert",
         "HOME": "/scratch/ann",
@@ -126,7 +126,7 @@ def test_labels_name_owner_kind_and_dimensions_of_reports() -> None:
         ("local", 1, {"cpu": "3", "memory": "12Gi"}),
         ("prod-eks", 8, {"cpu": "72", "memory": "864Gi"}),
         ("prod-gke", 8, {"cpu": "156", "memory": "1404Gi"}),
-        ("prod-gke", 2, {"cpu": "18", "memory": "72Gi"}),
+        ("prod-gke", 1, {"cpu": "9", "memory": "36Gi"}),
     ],
 )
 def test_a_pod_asks_for_three_quarters_of_its_gpus_share_of_the_smallest_machine(stack: str, gpus: int, expected: dict[str, str]) -> None:

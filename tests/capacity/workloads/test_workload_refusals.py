@@ -31,8 +31,9 @@ def problems_of(stack: str, kind: str = "checkpointed-job", **fields: Any) -> li
         ("dev-eks", {"workload_class": "inference"}, "is not a class that a pool of this stack serves; did you mean interactive? allowed:"),
         ("prod-gke", {"workload_class": "inference", "checkpoints": True}, "is for services and has no queue; allowed: best-effort"),
         ("prod-gke", {"workload_class": "spot-low"}, "choose a class that does (training), set checkpoints, or make it a QueuedJob"),
-        ("prod-gke", {"gpus": 9}, "h100-reserved has 8, a100-flex has 4, h100-queued has 8, l4-spot has 2), and a pod runs on one node"),
-        ("prod-gke", {"team": "ads", "gpus": 4}, "gpus (is 4): is more than a node of class training has (l4-spot has 2)"),
+        ("prod-gke", {"gpus": 9}, "h100-queued has 8 to use as a whole, l4-spot has 1), and a pod runs on one node; request 1 or 4 or 8"),
+        ("prod-gke", {"team": "ads", "gpus": 4}, "gpus (is 4): does not fit a node of class training (l4-spot has 1)"),
+        ("prod-eks", {"gpus": 1}, "a100-spot has 8 to use as a whole), and a pod runs on one node; request 8 per pod"),
         (
             "prod-eks",
             {"team": "ads"},
@@ -74,7 +75,7 @@ def problems_of(stack: str, kind: str = "checkpointed-job", **fields: Any) -> li
         ("prod-eks", {"gpu_memory_gb": 141}, "gpu_memory_gb (is 141): is above the memory of each GPU that team"),
         ("prod-eks", {"gpu_models": ["a100"], "gpu_memory_gb": 80}, "gpu_memory_gb (is 80): is above the memory of each GPU"),
         ("prod-eks", {"team": "search", "gpu_models": ["a100"]}, "allowed: h100-80gb (80 GB; h100-reserved); pool a100-spot has"),
-        ("prod-gke", {"gpu_models": ["l4"], "gpus": 8}, "gpus (is 8): is more than a node of class training has (l4-spot has 2)"),
+        ("prod-gke", {"gpu_models": ["l4"], "gpus": 8}, "gpus (is 8): does not fit a node of class training (l4-spot has 1)"),
         ("local", {"gpu_models": ["H100"]}, "does not have the required form; allowed: the name of a GPU in lower case, such as h100"),
     ],
 )
@@ -144,7 +145,7 @@ WORKER_GKE, WORKER_EKS = ("prod-gke", "queue-workers"), ("prod-eks", "queue-work
         (WORKER_EKS, {"workers": 0}, "workers (is 0): should be at least 1"),
         (NOTEBOOK, {"idle_seconds": 60}, "idle_seconds (is 60): should be at least 300"),
         (NOTEBOOK, {"nightly_stop": "8 pm"}, "a time of day in UTC, in quotes, such as '02:00'"),
-        (NOTEBOOK, {"gpus": 2}, "is more than a node of class interactive has"),
+        (NOTEBOOK, {"gpus": 2}, "does not fit a node of class interactive"),
         (NOTEBOOK, {"home": "home"}, "a path from the root such as /home/jovyan"),
     ],
 )
@@ -197,7 +198,7 @@ def test_on_autopilot_where_no_label_names_a_pool_a_pod_must_fit_on_every_node_o
     [job] = objects_of(plan, "checkpointed-job", fields)
     assert "affinity" not in job["spec"]["template"]["spec"]
     assert job["spec"]["template"]["spec"]["nodeSelector"]["cloud.google.com/gke-accelerator"] == "nvidia-l4"
-    with pytest.raises(WorkloadError, match="request 1 to 1 per pod"):
+    with pytest.raises(WorkloadError, match="request 1 per pod"):
         objects_of(plan, "checkpointed-job", {**fields, "gpus": 4})
 
 

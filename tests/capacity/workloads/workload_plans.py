@@ -31,7 +31,10 @@ def plan_of(stack: str) -> Plan:
 def objects(stack: str, kind: str, **fields: Any) -> tuple[KubeObject, ...]:
     """Return the objects of a workload of class training, of a team with a share of everything."""
     team = {"local": "team-alpha", "dev-gke": "research", "dev-eks": "research"}.get(stack, "nlp")
-    return objects_of(plan_of(stack), kind, {"name": "bert", "team": team, "workload_class": "training", "image": IMAGE, **fields})
+    request = {"name": "bert", "team": team, "workload_class": "training", "image": IMAGE, **fields}
+    # All nodes of these classes have eight GPUs, which a pod uses as a whole.
+    whole = {"gpus": 8} if stack == "prod-eks" and request["workload_class"] in {"training", "spot-low"} else {}
+    return objects_of(plan_of(stack), kind, {**whole, **request})
 
 
 def job_of(stack: str, kind: str = "checkpointed-job", **fields: Any) -> KubeObject:

@@ -74,7 +74,7 @@ def test_a_batch_without_gpus_is_in_the_queue_without_any(register: Register) ->
     "component,more,message",
     [
         (CheckpointedJob, {"workload_class": "spot-low"}, "CheckpointedJob bert: 1 problem"),
-        (QueuedJob, {"gpus": 9}, "gpus \\(is 9\\): is more than a node"),
+        (QueuedJob, {"gpus": 9}, "gpus \\(is 9\\): does not fit a node"),
         (FlexStartJob, {}, "has no flex-start or queued capacity in this stack"),
         (QueuedJob, {"surprise": 1}, "surprise: is not an input"),
     ],

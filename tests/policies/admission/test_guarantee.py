@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,11 +13,13 @@ from guarded_work import (
     ANNOTATIONS,
     CLAIMS,
     COMES,
+    FACTS,
     GOES,
     KINDS,
     NOT_EVALUATED,
     OF_OPERATORS,
     OWNER,
+    QUEUED,
     STOPS,
     TEAM,
     Object,
@@ -32,7 +35,7 @@ from guarded_work import (
 )
 from snapshot_fixtures import assert_snapshot
 
-from flexspot.policies.admission.guarantee import NAME, Guarantee, guarantee_policies
+from flexspot.policies.admission.guarantee import NAME, guarantee_policies
 from flexspot.policies.admission.scheduling_options import PROJECTS, QUEUES
 
 if TYPE_CHECKING:
@@ -102,7 +105,7 @@ def test_queued_work_with_gpus_has_a_deadline_within_its_classs_limit(
 
 
 def test_work_of_a_class_without_a_limit_needs_its_own_deadline() -> None:
-    without, *_ = guarantee_policies(Guarantee({"gpu-training": None}, (), 120))
+    without, *_ = guarantee_policies(replace(FACTS, queued={"gpu-training": None}))
 
     assert problems_of(job(pod(), ends={"activeDeadlineSeconds": 10**9}), without) == {}
     [problem] = problems_of(job(pod(), ends={}), without)["never-ends"]
@@ -192,11 +195,109 @@ def test_work_is_in_a_queue_of_the_machines_that_it_needs(
 
 
 def test_a_launcher_is_in_the_queue_of_its_workers_and_tolerates_no_gpu_node_by_itself() -> None:
-    assert broken(job_set(pod(gpus=0), pod())) == set()
-    assert broken(queued(job_set(pod(gpus=0), pod()), "cpu")) == {"work-in-the-wrong-queue"}
-    led = job_set(pod(gpus=0, tolerations=[{"key": "nvidia.com/gpu", "operator": "Exists"}]), pod())
+    assert broken(job_set(launcher(), pod())) == set()
+    assert broken(queued(job_set(launcher(), pod()), "cpu")) == {"work-in-the-wrong-queue"}
+    led = job_set(launcher(tolerations=[{"key": "nvidia.com/gpu", "operator": "Exists"}]), pod())
     assert broken(led) == {"tolerates-too-much"}
-    assert broken(led, old=job_set(pod(gpus=0), pod())) == set(), "Kueue may have given it the tolerations of its workers' flavor"
+    assert broken(led, old=job_set(launcher(), pod())) == set(), "Kueue may have given it the tolerations of its workers' flavor"
+
+
+GPU, POOL = "nvidia.com/gpu.product", "karpenter.sh/nodepool"
+
+
+def launcher(label: str = GPU, operator: str = "DoesNotExist", **more: Any) -> Object:
+    terms = [{"matchExpressions": [{"key": label, "operator": operator}]}]
+    near = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
+    return pod(gpus=0, affinity=near, **more)
+
+
+@pytest.mark.parametrize("spec", [pod(gpus=0), launcher(operator="Exists"), launcher(label="kubernetes.io/arch")])
+def test_a_launcher_that_may_run_on_gpu_nodes_is_refused_with_the_label_that_they_have(spec: Object) -> None:
+    [problem] = problems_of(job_set(pod(), spec))["launcher-on-gpu-nodes"]
+
+    assert problem.startswith("spec.replicatedJobs[1].template.spec.template.spec requests no GPU and may run on GPU nodes")
+    assert "require nodes without nvidia.com/gpu.product in affinity.nodeAffinity" in problem
+
+
+def whole_node(value: str, **how: Any) -> Object:
+    return {"tolerations": [{"key": "flexspot.dev/whole-node", "value": value, "effect": "NoSchedule", **how}]}
+
+
+@pytest.mark.parametrize("kind", QUEUED)
+def test_queued_pods_with_several_gpus_use_all_of_a_node(kind: Callable[[Object], Object]) -> None:
+    assert broken(kind(pod(gpus=8, **whole_node("8")))) == set()
+    assert broken(kind(pod(gpus="4", **whole_node("4")))) == set()
+    assert broken(kind(pod(gpus=8))) == {"part-of-a-node"}
+    assert broken(kind(pod(gpus=3))) == {"part-of-a-node"}
+
+
+@pytest.mark.parametrize(
+    "spec", [pod(gpus=1, **whole_node("8")), pod(gpus=8, **whole_node("", operator="Exists")), launcher(**whole_node("8"))]
+)
+def test_only_pods_with_all_gpus_of_a_whole_node_tolerate_its_taint(spec: Object) -> None:
+    assert "tolerates-too-much" in broken(job_set(pod(), spec))
+
+
+def test_gpus_of_sidecars_are_a_part_of_a_pods_gpus() -> None:
+    half = pod(gpus=4)["containers"][0]
+    spec = pod(gpus=4, initContainers=[half | {"name": "beside", "restartPolicy": "Always"}])
+
+    assert broken(job(spec | whole_node("8"))) == set()
+    assert broken(job(spec | whole_node("4"))) == {"tolerates-too-much"}
+
+
+def test_a_pod_of_several_gpus_is_refused_with_the_line_or_the_sizes_that_nodes_have() -> None:
+    [whole], [part] = (problems_of(job(pod(gpus=gpus)))["part-of-a-node"] for gpus in (8, 3))
+
+    assert whole.endswith('add a toleration with key: flexspot.dev/whole-node, value: "8", effect: NoSchedule')
+    assert part.endswith("request 1 to 1, or all GPUs of a node (4, 8)")
+
+
+SPOT = {"tolerations": [{"key": "example.com/spot", "operator": "Exists"}]}
+
+
+def selected(*expressions: Object, **more: Any) -> Object:
+    terms = [{"matchExpressions": [each]} for each in expressions]
+    near = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
+    return pod(priorityClassName="gpu-production", affinity=near, **more)
+
+
+@pytest.mark.parametrize(
+    "spec,refused",
+    [
+        (pod(priorityClassName="gpu-production"), False),
+        (pod(priorityClassName="gpu-production", **SPOT), True),
+        (pod(priorityClassName="gpu-production", nodeSelector={POOL: "l4-on-demand"}, **SPOT), False),
+        (pod(priorityClassName="gpu-production", nodeSelector={"topology.kubernetes.io/zone": "a"}, **SPOT), True),
+        (pod(priorityClassName="gpu-production", nodeSelector={GPU: "h100"}, gpus=8, **whole_node("8")), True),
+        (selected({"key": POOL, "operator": "In", "values": ["l4-on-demand"]}, **SPOT), False),
+        (selected({"key": POOL, "operator": "NotIn", "values": ["l4-spot"]}, **SPOT), False),
+        (selected({"key": GPU, "operator": "In", "values": ["l4"]}, **SPOT), True),
+        (
+            selected(
+                {"key": POOL, "operator": "In", "values": ["l4-on-demand"]},
+                {"key": POOL, "operator": "In", "values": ["l4-spot"]},
+                **SPOT,
+            ),
+            True,
+        ),
+        (pod(gpus=0, priorityClassName="", **SPOT), False),
+    ],
+)
+def test_a_service_runs_only_in_pools_in_which_its_team_has_gpus_outside_of_queues(spec: Object, *, refused: bool) -> None:
+    deployment = made("apps/v1", "Deployment", {"template": {"spec": spec}})
+
+    assert broken(deployment) == ({"unqueued-elsewhere"} if refused else set())
+
+
+def test_a_service_elsewhere_is_refused_with_the_pools_of_its_team() -> None:
+    deployment = made("apps/v1", "Deployment", {"template": {"spec": pod(priorityClassName="gpu-production", **SPOT)}})
+
+    [problem] = problems_of(deployment)["unqueued-elsewhere"]
+    assert problem.startswith("spec.template.spec may run in pool l4-spot, in which this team has no GPUs outside of queues. To fix it: ")
+    assert problem.endswith("select one of these pools by karpenter.sh/nodepool: l4-on-demand")
+    [problem] = problems_of(deployment, namespace_annotations={QUEUES: "default="})["unqueued-elsewhere"]
+    assert problem.endswith("ask the platform's operators for some")
 
 
 def test_without_a_cpu_queue_the_refusal_refers_to_the_operators() -> None:

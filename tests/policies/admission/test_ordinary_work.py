@@ -22,7 +22,15 @@ OWN_ACCOUNT = "GPU work acts as `workloads`: with a missing account it would hol
 ALL_OF_A_SECRET = "a Secret read as a whole may show a container its node's other GPUs; a prefix makes it safe"  # noqa: S105 -- a reason
 TOPOLOGY = "no queue has the topology level, so it would wait for ever"
 PARTIAL = "Kueue starts all pods of a gang or none; quota of work that shrinks or grows is not tested here"
+WHOLE = "teams share nodes with several GPUs as a whole: pods request all of one, and tolerate its taint"
+LAUNCHER = "on a GPU node it would use CPU and memory that belong to GPUs"
 JUSTIFIED = {
+    "cron-job-weekly-retrain": ("part-of-a-node", WHOLE),
+    "job-bionemo-pretrain": ("part-of-a-node", WHOLE),
+    "job-set-actor-learner": ("launcher-on-gpu-nodes", LAUNCHER),
+    "job-set-driver-depends-on": ("part-of-a-node", WHOLE),
+    "job-set-mpi-launcher": ("part-of-a-node", WHOLE),
+    "job-set-pytorch-resnet": ("part-of-a-node", WHOLE),
     "deployment-queue-worker": ("sees-gpus-of-others", ALL_OF_A_SECRET),
     "deployment-triton": ("sees-gpus-of-others", ALL_OF_A_SECRET),
     "job-deepspeed-llama": ("sees-gpus-of-others", ALL_OF_A_SECRET),

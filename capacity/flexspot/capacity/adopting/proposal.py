@@ -149,11 +149,18 @@ def _pool(pool: FoundPool, found: Found) -> dict[str, Any]:
         inside = [zone for zone in pool.zones if not zones or zone in zones]
         fields |= {"zones": inside} if inside else {}
     fields |= options
+    if sum(pool.name in team.settings.get("shares", {}) for team in found.teams) > 1 and _gpus(pool, found) > 1:
+        fields["node_sharing"] = True
+        found.guess(f"pools.{pool.name}.node_sharing", "pods may share its nodes now; without it, each pod uses all GPUs of its node")
     fields["serves"] = [each for each in serves_of(pool) if _fits(each, pool)] or list(serves_of(pool))
     if not pool.serves:
         found.guess(f"pools.{pool.name}.serves", f"nothing on it names its work; the usual classes of {pool.capacity_type}")
     found.guesses += [Guess(f"pools.{pool.name}.{key}", why) for key, why in pool.guesses.items()]
     return fields
+
+
+def _gpus(pool: FoundPool, found: Found) -> int:
+    return gpus_of(VOCABULARIES[found.cloud].catalog if found.cloud else Vendor.AWS, pool) or 1
 
 
 def _fits(name: str, pool: FoundPool) -> bool:
@@ -169,10 +176,9 @@ def _teams(found: Found, pools: list[dict[str, Any]]) -> list[dict[str, Any]]:
         return [{"name": each.name, **{key: value for key, value in each.settings.items() if value != {}}} for each in found.teams]
     shares: dict[str, int] = {}
     unqueued: dict[str, int] = {}
-    cloud = VOCABULARIES[found.cloud].catalog if found.cloud else Vendor.AWS
     queued = {name for name, each in shipped_classes().items() if each.queued}
     for pool, of in zip(found.pools, pools, strict=True):
-        gpus = pool.limits.get("max_gpus") or pool.limits.get("max_nodes", 0) * (gpus_of(cloud, pool) or 1)
+        gpus = pool.limits.get("max_gpus") or pool.limits.get("max_nodes", 0) * _gpus(pool, found)
         (shares if queued & set(of["serves"]) else unqueued)[pool.name] = gpus
     found.guess("teams", "no queue and no namespace with a quota of GPUs was found: one team that owns everything, to be divided")
     return [{"name": "team"} | ({"shares": shares} if shares else {}) | ({"unqueued": unqueued} if unqueued else {})]

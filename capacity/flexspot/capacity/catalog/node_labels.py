@@ -83,6 +83,9 @@ CLASS_LABEL = f"{OWN_LABELS}class"
 CAPACITY_TAINT = f"{OWN_LABELS}capacity-type"
 """Key of the taint that repels work from capacity that the cloud reclaims, where the cloud has no such taint."""
 
+WHOLE_NODE_TAINT = f"{OWN_LABELS}whole-node"
+"""Key of the taint on nodes whose pods use all of their GPUs. Its value is their number."""
+
 
 def zone_label(zones: Sequence[str]) -> str:
     """Return the label key for zones written by name or by ID (Karpenter v1.14.1, pkg/apis/v1/labels.go)."""

@@ -148,7 +148,7 @@ class PoolPlan:
     """Extended resource by which pods request a device, such as nvidia.com/gpu."""
     rdma_networks: int = field(default=0, metadata=_LEFT_OUT)
     """Additional networks of GKE nodes that connect their GPUs, all for one pod. 0: none."""
-    whole_hosts: bool = field(default=False, metadata=_LEFT_OUT)
+    whole_nodes: bool = field(default=False, metadata=_LEFT_OUT)
     """True if a pod requests all devices of a node."""
     slice_nodes: int = field(default=0, metadata=_LEFT_OUT)
     """Number of nodes that are created and removed together, all of which one job uses (TPUs on GKE). 0: each node is independent."""
@@ -263,6 +263,8 @@ class TeamPlan:
     monthly_budget_usd: int | None
     unqueued_of: dict[str, int] = field(default_factory=dict[str, int], metadata=_LEFT_OUT)
     """`unqueued_gpus` by extended resource. Empty if all devices are NVIDIA GPUs."""
+    unqueued_pools: tuple[str, ...] = field(default=(), metadata=_LEFT_OUT)
+    """Pools that `unqueued_gpus` may be in."""
 
     def most_unqueued(self, resource: str) -> int:
         """Return the number of devices of one kind that the team's unqueued work may request."""

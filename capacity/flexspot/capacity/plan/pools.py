@@ -25,6 +25,7 @@ from flexspot.capacity.catalog.node_labels import (
     GKE_TPU_TOPOLOGY_LABEL,
     OWN_LABELS,
     TEAM_LABEL,
+    WHOLE_NODE_TAINT,
     ZONE_LABEL,
 )
 from flexspot.capacity.catalog.platform import Platform
@@ -130,7 +131,7 @@ def _pool(resolved: ResolvedSettings, pool: ResolvedPool) -> PoolPlan:
         efa_interfaces=pool.machines[0].efa_interfaces if isinstance(settings, EksPool) and settings.efa else 0,
         resource=pool.gpu.accelerator.resource,
         rdma_networks=_rdma_networks(pool),
-        whole_hosts=pool.gpu.accelerator is TPU,
+        whole_nodes=uses_whole_nodes(resolved, pool),
         slice_nodes=pool.max_nodes if getattr(settings, "tpu_topology", None) else 0,
         min_nodes=settings.min_nodes,
         max_nodes=pool.max_nodes,
@@ -203,6 +204,20 @@ def _zones_with_the_machine(resolved: ResolvedSettings, pool: ResolvedPool) -> t
     return tuple(zone for zone in resolved.zones if zone in offered)
 
 
+def uses_whole_nodes(resolved: ResolvedSettings, pool: ResolvedPool) -> bool:
+    """Return whether each pod of a pool uses all devices of its node.
+
+    It must on TPU hosts, where GKE starts no other pods. It does where several teams share machines with several GPUs: quotas are sums, and
+    smaller pods of one team could leave no node with enough free GPUs for a pod of another. Autopilot has no ceiling of nodes, so that it
+    starts another one.
+    """
+    if pool.gpu.accelerator is TPU:
+        return True
+    if resolved.autopilot or pool.settings.node_sharing or not pool.queued or pool.gpus_per_node == 1:
+        return False
+    return sum(pool.name in team.shares or pool.name in team.unqueued for team in resolved.settings.teams) > 1
+
+
 def _device_taint(pool: ResolvedPool) -> Taint:
     """Return the taint that rejects pods which request none of the pool's devices. GKE writes the same value."""
     return Taint(pool.gpu.accelerator.taint_key, "present")
@@ -212,6 +227,8 @@ def _taints(resolved: ResolvedSettings, pool: ResolvedPool, compute_class: str |
     if resolved.autopilot:
         return taints_by_gke(resolved, pool, compute_class)
     taints = [_device_taint(pool)]
+    if uses_whole_nodes(resolved, pool) and pool.gpus_per_node > 1:
+        taints.append(Taint(WHOLE_NODE_TAINT, str(pool.gpus_per_node)))
     capacity_type = pool.settings.capacity_type
     on_gke = resolved.settings.cloud is Platform.GKE
     if on_gke and capacity_type is CapacityType.QUEUED:

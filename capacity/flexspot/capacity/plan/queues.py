@@ -7,7 +7,7 @@ import json
 from typing import TYPE_CHECKING
 
 from flexspot.capacity.catalog.capacity_type import RunTimeSetting
-from flexspot.capacity.catalog.node_labels import CLASS_LABEL, COMPUTE_CLASS_LABEL, GPU_RESOURCE
+from flexspot.capacity.catalog.node_labels import CLASS_LABEL, COMPUTE_CLASS_LABEL, GPU_RESOURCE, WHOLE_NODE_TAINT
 from flexspot.capacity.catalog.platform import Platform
 from flexspot.capacity.catalog.workload_classes import Fallback, Removal
 from flexspot.capacity.plan.model import (
@@ -106,8 +106,8 @@ def _flavor(resolved: ResolvedSettings, name: str, pools: tuple[PoolPlan, ...]) 
         # Only the GPU's labels: the autoscaler decides which pool it is.
         labels = resolved.pools[first.name].device_labels
     taints = sorted({taint for pool in pools for taint in pool.taints}, key=lambda taint: (taint.key, taint.value))
-    # Only the class's own pods tolerate a class taint. As part of the flavor it would let in every class.
-    closed = tuple(taint for taint in taints if taint.key == CLASS_LABEL)
+    # Pods tolerate these by themselves. As tolerations of the flavor they would let in every class, and pods of any size.
+    closed = tuple(taint for taint in taints if taint.key in {CLASS_LABEL, WHOLE_NODE_TAINT})
     names = [pool.name for pool in pools]
     return FlavorPlan(
         name=name,

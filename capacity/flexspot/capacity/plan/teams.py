@@ -17,6 +17,7 @@ from flexspot.capacity.catalog.workload_classes import Removal
 from flexspot.capacity.plan.billed import SpendingPlan
 from flexspot.capacity.plan.kueue_configuration import PodsReady
 from flexspot.capacity.plan.model import Amount, CpuWorkPlan, Plan, TeamPlan, plan_data
+from flexspot.capacity.plan.pools import compute_class_of
 from flexspot.capacity.plan.versions import VersionPlan
 from flexspot.capacity.settings.teams import AdmissionMode, Stop
 from flexspot.capacity.values.quantities import count_quantity, gib_quantity, mib_quantity
@@ -108,9 +109,17 @@ def team_plans(
                 projects=tuple(sorted(set(team.projects))),
                 monthly_budget_usd=team.monthly_budget_usd,
                 unqueued_of=unqueued if len(counted) > 1 else {},
+                unqueued_pools=_unqueued_pools(resolved, team),
             )
         )
     return tuple(plans)
+
+
+def _unqueued_pools(resolved: ResolvedSettings, team: TeamSettings) -> tuple[str, ...]:
+    """Return the pools that a team's unqueued pods may use. GKE chooses among all pools of a compute class."""
+    own = {pool for pool, gpus in team.unqueued.items() if gpus}
+    classes = {compute_class_of(resolved, resolved.pools[pool]) for pool in own} - {None}
+    return tuple(sorted(own | {name for name, pool in resolved.pools.items() if compute_class_of(resolved, pool) in classes}))
 
 
 _SMALL_OBJECTS = ("configmaps", "secrets", "count/cronjobs.batch")

@@ -82,6 +82,10 @@ class PoolSettings(DescribedRecord):
     serves: Annotated[tuple[Name, ...], Field(min_length=1)]
     """The workload classes that may use the pool. A pool that serves a single class is tainted for it."""
 
+    node_sharing: bool = False
+    """Let pods share nodes with several GPUs where several teams share the pool. Pods of one team may then leave no node with enough free
+    GPUs for a pod within another team's share. Default: a pod uses all GPUs of its node."""
+
     @model_validator(mode="after")
     def _has_a_ceiling(self) -> Self:
         if self.max_nodes is None and self.max_gpus is None:

@@ -128,7 +128,7 @@ class _Narrowing:
             kept = narrow(found)
             self.unwished |= {each.pool for each in found if each not in kept}
             found = kept
-        return self._with_room(self._in_slices(self._with_gpus(self._on_whole_hosts(found))))
+        return self._with_room(self._in_slices(self._of_size(found)))
 
     def _of_capacity(self, candidates: tuple[RoutePool, ...]) -> tuple[RoutePool, ...]:
         wanted = self._request.capacity
@@ -200,12 +200,12 @@ class _Narrowing:
         return f"; {'; '.join(offers)}" if offers else "; use one of these, or add such a pool to the stack"
 
     def _of_team(self, candidates: tuple[RoutePool, ...]) -> tuple[RoutePool, ...]:
-        """Return the pools in which the team has a share: flavors of its queue, or all if its namespace has an unqueued quota."""
+        """Return the pools in which the team has a share: of flavors of its queue, or outside of queues."""
         if self._route.queued:
             flavors = {quota.flavor for quota in self._queue.quotas} if self._queue else set[str]()
             found = tuple(candidate for candidate in candidates if candidate.flavor in flavors)
         else:
-            found = candidates if self._team.most_unqueued(self._route.resource) else ()
+            found = tuple(candidate for candidate in candidates if candidate.pool in self._team.unqueued_pools)
         if not found:
             names = ", ".join(candidate.pool for candidate in candidates)
             problem = f"has no share of the pools of class {self._route.workload_class} ({names})"
@@ -219,23 +219,8 @@ class _Narrowing:
         return [
             route.workload_class
             for route in self._plan.routes
-            if (any(candidate.flavor in flavors for candidate in route.pools) if route.queued else self._team.most_unqueued(route.resource))
+            if any(each.flavor in flavors if route.queued else each.pool in self._team.unqueued_pools for each in route.pools)
         ]
-
-    def _on_whole_hosts(self, candidates: tuple[RoutePool, ...]) -> tuple[RoutePool, ...]:
-        """Return the pools that satisfy GKE's scheduling of TPUs.
-
-        A pod that requests fewer chips than its node has is never started (GKE, "About TPUs in GKE").
-        """
-        hosts = {each.pool: self.pool_of[each.pool] for each in candidates if self.pool_of[each.pool].whole_hosts}
-        asked = self._request.gpus
-        found = tuple(each for each in candidates if each.pool not in hosts or hosts[each.pool].gpus_per_node == asked)
-        if candidates and not found:
-            nodes = ", ".join(f"{name} has {pool.gpus_per_node}" for name, pool in hosts.items())
-            problem = f"is not a whole node of class {self._route.workload_class} ({nodes}), and a pod must use all TPU chips of its node"
-            allowed = " or ".join(map(str, sorted({pool.gpus_per_node for pool in hosts.values()})))
-            self.problems.append(SettingsProblem("gpus", str(asked), problem, f"request {allowed} per pod"))
-        return found
 
     def _in_slices(self, candidates: tuple[RoutePool, ...]) -> tuple[RoutePool, ...]:
         """Return the pools that satisfy the rules of TPU slices.
@@ -252,17 +237,26 @@ class _Narrowing:
             self.problems.append(SettingsProblem("pods", str(pods), problem, remedy))
         return found
 
-    def _with_gpus(self, candidates: tuple[RoutePool, ...]) -> tuple[RoutePool, ...]:
+    def _of_size(self, candidates: tuple[RoutePool, ...]) -> tuple[RoutePool, ...]:
+        """Return the pools whose nodes have enough GPUs for a pod, or as many as it requests where a pod uses a whole node."""
         asked = self._request.gpus
-        counts = {candidate.pool: self.pool_of[candidate.pool].gpus_per_node for candidate in candidates}
-        found = tuple(candidate for candidate in candidates if counts[candidate.pool] >= asked)
+        pools = [self.pool_of[candidate.pool] for candidate in candidates]
+        most = max((pool.gpus_per_node for pool in pools if not pool.whole_nodes), default=0)
+        found = tuple(
+            candidate
+            for candidate, pool in zip(candidates, pools, strict=True)
+            if (pool.gpus_per_node == asked if pool.whole_nodes else pool.gpus_per_node >= asked)
+        )
         # Autopilot's pods cannot select a pool that has no pool label, so every candidate must have enough GPUs.
-        cannot_select = any(self.pool_of[candidate.pool].pool_label is None for candidate in candidates) and len(found) < len(candidates)
+        cannot_select = any(pool.pool_label is None for pool in pools) and len(found) < len(candidates)
         if candidates and (not found or cannot_select):
-            most = min(counts.values()) if cannot_select else max(counts.values())
-            nodes = ", ".join(f"{pool} has {count}" for pool, count in counts.items())
-            problem = f"is more than a node of class {self._route.workload_class} has ({nodes}), and a pod runs on one node"
-            self.problems.append(SettingsProblem("gpus", str(asked), problem, f"request 1 to {most} per pod, and use more pods for more"))
+            nodes = ", ".join(f"{pool.name} has {pool.gpus_per_node}{' to use as a whole' if pool.whole_nodes else ''}" for pool in pools)
+            problem = f"does not fit a node of class {self._route.workload_class} ({nodes}), and a pod runs on one node"
+            part = min(pool.gpus_per_node for pool in pools) if cannot_select else most
+            sizes = [f"1 to {part}" if part > 1 else "1"] if part else []
+            sizes += map(str, sorted({pool.gpus_per_node for pool in pools if pool.whole_nodes and pool.gpus_per_node > part}))
+            remedy = f"request {' or '.join(sizes)} per pod, and use more pods for more"
+            self.problems.append(SettingsProblem("gpus", str(asked), problem, remedy))
             return ()
         return found
 

@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import yaml
 
-from flexspot.capacity.catalog.accelerators import RESOURCES
+from flexspot.capacity.catalog.accelerators import ACCELERATORS, RESOURCES
+from flexspot.capacity.catalog.node_labels import AUTO_MODE_INSTANCE, COMPUTE_CLASS_LABEL, KARPENTER_INSTANCE, WHOLE_NODE_TAINT
 from flexspot.capacity.workloads.inputs import VISIBLE_DEVICES
 from flexspot.policies.admission.cel import either, every, list_at, text, texts
 from flexspot.policies.admission.form import QUEUED_KINDS, UNQUEUED_KINDS, explain, used_by
 from flexspot.policies.admission.policy import AdmissionPolicy, Expression, ResourceRule, of_pod_makers, validation, variable_of
+from flexspot.policies.admission.scheduling_options import pool_lines
 from flexspot.policies.inventory.pod_gpus import ELEMENTS, POD_MAKERS
 from flexspot.policies.rules.interruptions import grace_exceeds_notice
 
@@ -55,17 +57,47 @@ class Guarantee:
     """Longest grace period in seconds."""
     topology_levels: tuple[str, ...] = ()
     """Node labels by which queued work may ask for a topology."""
+    whole_nodes: tuple[int, ...] = ()
+    """GPUs of the nodes that queued pods use as a whole."""
+    most_in_parts: int = 0
+    """The most GPUs of other nodes for queued pods."""
+    gpu_node_labels: tuple[str, ...] = ()
+    """Keys of node labels such that each GPU node has at least one, and no other node has any."""
+    pool_label: str = ""
+    """Node label that names a pool. Empty on Autopilot, which has none."""
+    pools: tuple[tuple[str, ...], ...] = ()
+    """Each pool's name, labels and taints, as `pool_lines` returns them."""
 
 
 def guarantee_of(plan: Plan) -> Guarantee:
     """Return the guarantee of a plan."""
     queued = {route.priority_class: route.max_run_seconds for route in plan.routes if route.queued}
+    names = {name for flavor in plan.flavors for name in flavor.pools}
+    queued_pools = [pool for pool in plan.pools if pool.name in names]
+    as_a_whole = [pool for pool in queued_pools if any(taint.key == WHOLE_NODE_TAINT for taint in pool.taints)]
     return Guarantee(
         queued=dict(sorted(queued.items())),
         unqueued=tuple(sorted({each.name for each in plan.priorities} - queued.keys())),
         longest_grace=max([LONGEST_NOTICE_SECONDS, *(route.grace_seconds for route in plan.routes)]),
         topology_levels=tuple(sorted({level for topology in plan.topologies for level in topology.levels})),
+        whole_nodes=tuple(sorted({pool.gpus_per_node for pool in as_a_whole})),
+        most_in_parts=max((pool.gpus_per_node for pool in queued_pools if pool not in as_a_whole), default=0),
+        gpu_node_labels=tuple(sorted({_gpu_label(flavor.node_labels) for flavor in plan.flavors})),
+        pool_label=next((pool.pool_label[0] for pool in plan.pools if pool.pool_label), ""),
+        pools=tuple(pool_lines(plan, pool) for pool in plan.pools),
     )
+
+
+_DEVICE_LABELS = frozenset(
+    label
+    for each in ACCELERATORS
+    for label in (each.gke_label, *(each.labels(prefix)[0] for prefix in (KARPENTER_INSTANCE, AUTO_MODE_INSTANCE)))
+)
+
+
+def _gpu_label(labels: Mapping[str, str]) -> str:
+    """Return the key that distinguishes a flavor's nodes from nodes without GPUs. A compute class's flavor has no other label."""
+    return min(labels.keys() & _DEVICE_LABELS, default=COMPUTE_CLASS_LABEL)
 
 
 def guarantee_policies(guarantee: Guarantee) -> tuple[AdmissionPolicy, ...]:
@@ -95,6 +127,12 @@ def _constants(guarantee: Guarantee) -> dict[str, str]:
         "queuedKinds": texts(QUEUED_KINDS),
         "unqueuedKinds": texts(UNQUEUED_KINDS),
         "groupsOfPods": f"[{sizes}].max()",
+        "wholeNode": text(WHOLE_NODE_TAINT),
+        "wholeNodes": f"[{', '.join(map(str, guarantee.whole_nodes))}]",
+        "mostInParts": str(guarantee.most_in_parts),
+        "gpuNodeLabels": texts(guarantee.gpu_node_labels),
+        "poolLabel": text(guarantee.pool_label or "the labels that flexspot render writes"),
+        "pools": f"[{', '.join(map(texts, guarantee.pools))}]",
     }
 
 

@@ -50,14 +50,15 @@ def facts_of(plan: Plan) -> Mapping[str, str]:
     return dict(sorted(found.items()))
 
 
-QUEUES, PROJECTS, CONTAINER_LIMITS = (f"flexspot.dev/{name}" for name in ("queues", "projects", "container-limits"))
+QUEUES, PROJECTS, CONTAINER_LIMITS, UNQUEUED = (f"flexspot.dev/{name}" for name in ("queues", "projects", "container-limits", "unqueued"))
 """Annotations of a team's namespace, which the policies read. Only the platform's operators may change a namespace."""
 
 
 def team_annotations(plan: Plan, team: TeamPlan) -> dict[str, str]:
     """Return the facts of a plan that differ between teams, as annotations of the team's namespace.
 
-    QUEUES has `NAME=FLAVOR.POOL,...` for each queue. A queue for work without GPUs leads to no pool.
+    QUEUES has `NAME=FLAVOR.POOL,...` for each queue. A queue for work without GPUs leads to no pool. UNQUEUED has the pools that the team's
+    other work may use.
     """
     flavors = {flavor.name: flavor for flavor in plan.flavors}
     queues = {
@@ -70,6 +71,7 @@ def team_annotations(plan: Plan, team: TeamPlan) -> dict[str, str]:
         QUEUES: " ".join(f"{name}={','.join(ways)}" for name, ways in sorted(queues.items())),
         PROJECTS: " ".join(sorted(team.projects)),
         CONTAINER_LIMITS: " ".join(f"{name}={most}" for name, most in team.container_limits.items()),
+        UNQUEUED: " ".join(team.unqueued_pools),
     }
     return {name: value for name, value in written.items() if value}
 
@@ -89,6 +91,11 @@ def _way(plan: Plan, pool: PoolPlan, flavor: FlavorPlan | None) -> str:
     lines += [f"{VIA}{key}={value}" for key, value in sorted(of_flavor.items())]
     lines += [f"{TAINT}{taint.key}={taint.value}:{taint.effect.value}" for taint in _own_tolerations(pool, flavor)]
     return "\n".join(lines)
+
+
+def pool_lines(plan: Plan, pool: PoolPlan) -> tuple[str, ...]:
+    """Return the name of a pool, and lines LABEL and TAINT for its nodes, without taints whose toleration the cloud adds."""
+    return (pool.name, *(line for line in _way(plan, pool, None).split("\n") if line.startswith((LABEL, TAINT))))
 
 
 def _own_tolerations(pool: PoolPlan, flavor: FlavorPlan | None) -> Iterator[Taint]:

@@ -12,11 +12,10 @@ from flexspot.capacity.catalog.workload_classes import Fallback
 from flexspot.capacity.settings.network import gpudirect_ranges
 from flexspot.capacity.settings.platform import GkeSettings
 from flexspot.capacity.settings.pools import GkePool, NodeNetwork
-from flexspot.capacity.settings.teams import TeamSettings
 from flexspot.capacity.values.errors import SettingsProblem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from flexspot.capacity.plan.resolve import ResolvedPool, ResolvedSettings
 
@@ -137,30 +136,3 @@ def slices_are_for_jobs_only(resolved: ResolvedSettings) -> Iterator[SettingsPro
                 problem = f"pods of class {name} wait in no queue and start one by one, but a slice is used as a whole"
                 remedy = "list only queued classes, or leave tpu_topology out for nodes that work independently"
                 yield SettingsProblem(f"{pool.path}.serves", name, problem, remedy, "slice-for-single-pods")
-
-
-def tpu_shares_are_whole_hosts(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
-    """Refuse shares of parts of a TPU host or slice.
-
-    A pod takes all chips of its node and a job all nodes of a slice, so the part is unusable.
-    """
-    owners = [("teams", number, each) for number, each in enumerate(resolved.settings.teams)]
-    owners += [("cohorts", number, each) for number, each in enumerate(resolved.settings.cohorts)]
-    for kind, number, owner in owners:
-        given: dict[str, Mapping[str, int]] = {
-            "shares": owner.shares,
-            "borrowing_limits": owner.borrowing_limits,
-            "lending_limits": owner.lending_limits,
-            "unqueued": owner.unqueued if isinstance(owner, TeamSettings) else {},
-        }
-        for field, amounts in given.items():
-            for name, pool in _tpu_pools(resolved).items():
-                chips = amounts.get(name, 0)
-                unit = pool.ceiling.gpus if _is_slice(pool) else pool.gpus_per_node
-                if chips % unit:
-                    what = f"the {unit} chips of the slice" if _is_slice(pool) else f"the {unit} chips of a {pool.machines[0].name}"
-                    problem = f"is not a multiple of {what}, which workloads use as a whole"
-                    lower = chips // unit * unit
-                    near = f"{lower} or {lower + unit}" if lower + unit <= pool.ceiling.gpus else str(lower)
-                    path = f"{kind}.{number}.{field}.{name}"
-                    yield SettingsProblem(path, str(chips), problem, f"allowed: {near}", "part-of-a-tpu-host")
