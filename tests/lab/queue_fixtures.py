@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
+from admission_fixtures import DryRunCluster, wait_until
 from queue_objects import admission_objects, class_job, pool_node, program_objects, renamed
 
 from flexspot.capacity.catalog.node_labels import GPU_RESOURCE, KARPENTER_POOL_LABEL
@@ -171,6 +172,8 @@ def queues_of(
         for pool, count in nodes.items():
             platform.add_nodes(pool, count)
         _wait_until_ready(platform)
+        if NAME not in without:
+            _wait_until_guarded(platform)
         yield platform
     finally:
         _clean_up(platform)
@@ -207,6 +210,8 @@ def _guards(platform: QueuePlatform, register: Register, without: Container[str]
     kept = {name for name in GUARDS if name not in without}
     declared = admission_objects(platform.plan, register)
     found = [each for each in declared if not kept.isdisjoint((each["metadata"]["name"], each["spec"].get("policyName")))]
+    # The API server learns of policies in the order of their creation.
+    found.sort(key=lambda each: NAME in (each["metadata"]["name"], each["spec"].get("policyName")))
     own = {"key": "kubernetes.io/metadata.name", "operator": "In", "values": [team.namespace for team in platform.plan.teams]}
     for each in found:
         each["metadata"]["name"] = platform.own(each["metadata"]["name"])
@@ -215,6 +220,17 @@ def _guards(platform: QueuePlatform, register: Register, without: Container[str]
             each["spec"] |= {"policyName": named, "matchResources": {"namespaceSelector": {"matchExpressions": [own]}}}
     assert len(found) == 2 * len(kept)
     return found
+
+
+def _wait_until_guarded(platform: QueuePlatform) -> None:
+    """Return once the policy NAME, which is the last of `_guards`, applies in every team's namespace."""
+    server = DryRunCluster(platform.cluster.kubeconfig)
+    queued = next(each.workload_class for each in platform.plan.routes if each.queued)
+    placed = [class_job(platform.plan, queued, "placed", team.namespace) for team in platform.plan.teams]
+    for each in placed:
+        each["spec"]["template"]["spec"]["nodeName"] = "by-hand"
+    policy = platform.own(NAME)
+    wait_until(lambda: all(policy in server.ask(each).refusal for each in placed), f"{policy} is not applied")
 
 
 def by_job(workloads: list[KubeObject]) -> dict[str, KubeObject]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import pytest
-from queue_fixtures import FOUR_L4, QueuePlatform, pools_of, queues_of
+from queue_fixtures import FOUR_L4, QueuePlatform, condition_of, pools_of, queues_of, why_waiting
 from workload_fixtures import submit
 
 from flexspot.capacity.catalog.node_labels import GPU_RESOURCE, KARPENTER_POOL_LABEL
@@ -96,48 +96,53 @@ def flavors_of(workload: KubeObject) -> dict[str, dict[str, str]]:
     return {each["name"]: each["flavors"] for each in workload["status"]["admission"]["podSetAssignments"]}
 
 
-@pytest.mark.nightly(tested_by="test_launchers_beyond_their_teams_share_of_cpu_run_next_to_their_workers")
-def test_a_launcher_of_gpu_workers_gets_a_node_without_gpus(platform: QueuePlatform, cluster: Cluster) -> None:
-    """A JobSet is one Workload of several pod sets. The lab has no JobSet, so the Workload is written by hand, only for Kueue."""
-    worker = platform.job("alpha", "worker")["spec"]["template"]["spec"]
-    launcher = without_gpus(platform.job("alpha", "launcher"))["spec"]["template"]["spec"]
-    pods = (("launcher", 1, launcher), ("worker", 2, worker))
-    pod_sets = [{"name": name, "count": count, "template": {"spec": each}} for name, count, each in pods]
-    set_of_jobs = {
-        "apiVersion": "kueue.x-k8s.io/v1beta2",
-        "kind": "Workload",
-        "metadata": {"name": "set", "namespace": platform.own("alpha")},
-        "spec": {"queueName": "default", "active": True, "podSets": pod_sets},
-    }
-    cluster.create(set_of_jobs)
+def test_launchers_of_gpu_workers_get_nodes_without_gpus_or_wait(platform: QueuePlatform, cluster: Cluster) -> None:
+    """A JobSet is one Workload of several pod sets. The lab has no JobSet, so Workloads are written by hand, only for Kueue.
 
-    def admitted(found: list[KubeObject]) -> KubeObject | None:
-        return next((each for each in found if each["metadata"]["name"] == "set" and condition(each, "QuotaReserved")), None)
-
-    workload = cluster.wait_for(WORKLOAD, admitted, "the set to be admitted", namespace=platform.own("alpha"))
-
+    Alpha has 2 vCPU for launchers.
+    """
     assert platform.plan.cpu_work is not None
     cpu, gpu = platform.plan.cpu_work.flavor, platform.own("l4-spot")
-    assert flavors_of(workload) == {
+
+    cluster.create(workload_of_launchers(platform, "set", launchers=1))
+    assert flavors_of(wait_for_quota(platform, "set", "True")) == {
         "launcher": {"cpu": cpu, "memory": cpu},
         "worker": {"cpu": gpu, "memory": gpu, GPU_RESOURCE: gpu},
     }
-    cluster.delete(WORKLOAD, "set", platform.own("alpha"))
+    cluster.create(workload_of_launchers(platform, "more", launchers=2))
+    refused = why_waiting(wait_for_quota(platform, "more", "False"))
+    assert f"insufficient unused quota for cpu in flavor {cpu}" in refused
+    assert f"flavor {gpu} doesn't match node affinity" in refused
+    for name in ("set", "more"):
+        cluster.delete(WORKLOAD, name, platform.own("alpha"))
 
 
-def test_launchers_beyond_their_teams_share_of_cpu_run_next_to_their_workers(platform: QueuePlatform, cluster: Cluster) -> None:
-    """Unless a policy prevents it, a Job without GPUs in the GPU queue is like a launcher for Kueue. Alpha has 2 vCPU."""
-    for name in ("first", "second"):
-        cluster.create(without_gpus(platform.job("alpha", name)))
-    assert pools_of(cluster, platform.wait_for_running("alpha", "first", "second")) == {OTHER_WORK}
+def workload_of_launchers(platform: QueuePlatform, name: str, launchers: int) -> KubeObject:
+    """Return a Workload of one worker with a GPU, and launchers that exclude nodes with GPUs."""
+    worker = platform.job("alpha", "worker")["spec"]["template"]["spec"]
+    launcher = without_gpus(platform.job("alpha", "launcher"))["spec"]["template"]["spec"]
+    expression = {"key": "karpenter.k8s.aws/instance-gpu-name", "operator": "DoesNotExist"}
+    terms = [{"matchExpressions": [expression]}]
+    launcher["affinity"] = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
+    pods = (("launcher", launchers, launcher), ("worker", 1, worker))
+    pod_sets = [{"name": each, "count": count, "template": {"spec": spec}} for each, count, spec in pods]
+    return {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "Workload",
+        "metadata": {"name": name, "namespace": platform.own("alpha")},
+        "spec": {"queueName": "default", "active": True, "podSets": pod_sets},
+    }
 
-    cluster.create(without_gpus(platform.job("alpha", "third")))
-    pods = platform.wait_for_running("alpha", "first", "second", "third")
-    assert pools_of(cluster, pods) == {OTHER_WORK, platform.own("l4-spot")}
 
-    # Beta's GPUs are still available to beta.
-    platform.submit("beta", "own", gpus=2)
-    platform.wait_for_running("beta", "own")
+def wait_for_quota(platform: QueuePlatform, name: str, status: str) -> KubeObject:
+    """Return a Workload as soon as its condition QuotaReserved has this status."""
+
+    def found(workloads: list[KubeObject]) -> KubeObject | None:
+        one = next((each for each in workloads if each["metadata"]["name"] == name), None)
+        quota = one and condition_of(one, "QuotaReserved")
+        return one if quota and quota["status"] == status else None
+
+    return platform.cluster.wait_for(WORKLOAD, found, f"QuotaReserved of {name} to be {status}", namespace=platform.own("alpha"))
 
 
 def without_gpus(job: KubeObject) -> KubeObject:

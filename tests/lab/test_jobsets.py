@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
 from jobset_controller import JOB_SETS, JOBSET, job_sets
+from kubernetes.client.exceptions import ApiException
 from lab_fixtures import CHECKOUT
-from queue_fixtures import condition_of
+from queue_fixtures import condition_of, pools_of
+from test_cpu_work import cpu_node
 from torchrun_ends import UNDER_THE_LAUNCHER
 from workload_fixtures import NODES, end, job_of, spot_platform, submit, uids, wait_for_pods
 
+from flexspot.capacity.plan.cpu_work import OTHER_WORK
+from flexspot.capacity.workloads.kinds import objects_of
 from flexspot.lab.cluster import condition
-from flexspot.lab.exercise.play import NODE, WORKLOAD, release
+from flexspot.lab.exercise.play import NODE, UNTIL_RELEASED, WORKLOAD, release, run_time_of_pods
 from flexspot.lab.progress import Silence
 from flexspot.lab.tools.build import ensure_tools, family_named
 
@@ -178,3 +183,45 @@ def test_with_ray_the_end_of_the_first_pod_ends_the_set(platform: QueuePlatform)
 
     # The Job ends the others, though each would continue.
     wait_for_set(platform, lambda each: condition(each, "Completed"), "completed")
+
+
+def test_its_launchers_leave_gpu_nodes_to_the_gpus_of_others(platform: QueuePlatform) -> None:
+    """A launcher is one pod of one vCPU on each host that it gets. On GPU nodes it would take what another team's pods need."""
+    for _ in range(2):
+        platform.cluster.create(cpu_node(platform))
+    [workers] = objects_of(platform.plan, "checkpointed-job", {**REQUEST, "name": SET, "team": platform.own("alpha")})
+    [replicated] = workers["spec"]["replicatedJobs"]
+    replicated["template"]["spec"]["template"]["metadata"].setdefault("annotations", {}).update(run_time_of_pods(UNTIL_RELEASED))
+    workers["spec"]["replicatedJobs"].append(launchers_of(replicated))
+    with pytest.raises(ApiException, match="requests no GPU and may run on GPU nodes"):
+        platform.cluster.create(workers)
+
+    pod = workers["spec"]["replicatedJobs"][1]["template"]["spec"]["template"]["spec"]
+    expression = {"key": "karpenter.k8s.aws/instance-gpu-name", "operator": "DoesNotExist"}
+    terms = [{"matchExpressions": [expression]}]
+    pod["affinity"]["nodeAffinity"] = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
+    platform.cluster.create(workers)
+    pods = wait_for_pods(platform, SET, 4)
+    assert pools_of(platform.cluster, [each for each in pods if "launchers" in each["metadata"]["name"]]) == {OTHER_WORK}
+
+    # All that alpha's worker leaves of a node's vCPU.
+    submit(platform, "checkpointed-job", "rest", team="beta", gpus=3, cpu="47")
+    wait_for_pods(platform, "rest", 1, "beta")
+    platform.finish("beta", "rest")
+    finish(platform)
+
+
+REQUEST = {"workload_class": "training", "image": "trainer:1", "cpu": "1", "memory": "1Gi", "pods": 2, "jobset": True}
+
+
+def launchers_of(workers: KubeObject) -> KubeObject:
+    """Return two pods without GPUs, on different hosts."""
+    launchers: KubeObject = json.loads(json.dumps(workers)) | {"name": "launchers"}
+    spec = launchers["template"]["spec"]["template"]["spec"]
+    amounts = {"cpu": "1", "memory": "1Gi"}
+    spec["containers"][0]["resources"] = {"requests": amounts, "limits": amounts}
+    launchers["template"]["spec"]["template"]["metadata"]["labels"]["role"] = "launcher"
+    apart = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"role": "launcher"}}}
+    del spec["tolerations"]
+    spec["affinity"] = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [apart]}}
+    return launchers
