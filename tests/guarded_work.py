@@ -31,7 +31,7 @@ FACTS = Guarantee(
     pool_label="karpenter.sh/nodepool",
     pools=POOLS,
 )
-COMES, GOES, CLAIMS, STOPS = guarantee_policies(FACTS)
+COMES, GOES, CLAIMS, STOPS, ELSEWHERE = guarantee_policies(FACTS)
 ANNOTATIONS = {QUEUES: "big=l4.l4-spot cpu= default=l4.l4-spot", CONTAINER_LIMITS: "cpu=16 memory=64Gi", UNQUEUED: "l4-on-demand"}
 """Annotations of the team's namespace."""
 

@@ -15,7 +15,7 @@ from server_questions import DEFINITION
 from flexspot.capacity.catalog.node_labels import QUEUE_LABEL, TEAM_LABEL
 from flexspot.capacity.plan.cpu_work import CPU_QUEUE
 from flexspot.lab.cluster import Cluster, wait_until_established
-from flexspot.policies.admission.guarantee import NAME
+from flexspot.policies.admission.guarantee import GPUS_OF_TEAMS, NAME
 from flexspot.policies.inventory.pod_gpus import POD_MAKERS
 
 if TYPE_CHECKING:
@@ -120,11 +120,21 @@ def with_policies_of(declared: Declarations, cluster: Cluster, team: str, *, gua
     """
     of_program = {each["metadata"]["name"]: each["metadata"] for each in declared.inputs_of("kubernetes:core/v1:Namespace")}
     read = {"annotations": of_program[team]["annotations"]} if team in of_program else {}
-    for name, metadata in ((team, {"labels": {TEAM_LABEL: team}, **read}), (ELSEWHERE, {})):
+    names = {team: {"labels": {TEAM_LABEL: team}, **read}, ELSEWHERE: {}}
+    for name, metadata in names.items():
         cluster.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, **metadata}})
     every = [each.inputs for each in declared.made.values() if "admissionregistration.k8s.io" in each.type]
-    with with_policies(cluster, [each for each in every if guards or not each["metadata"]["name"].startswith(NAME)], team) as server:
+    kept = [each for each in every if guards or not each["metadata"]["name"].startswith((NAME, GPUS_OF_TEAMS))]
+    with with_policies(cluster, kept, team) as server:
         yield server
+    for name in names:
+        cluster.delete("v1/Namespace", name)
+
+    def gone(found: list[KubeObject]) -> bool:
+        return not names.keys() & {each["metadata"]["name"] for each in found}
+
+    # Other tests deploy a stack with a team of this name.
+    cluster.wait_for("v1/Namespace", gone, "the end of the namespaces")
 
 
 @contextmanager
@@ -142,6 +152,16 @@ def kinds_of_frameworks(cluster: Cluster) -> Generator[None]:
 
     # Other tests list all kinds of the server.
     cluster.wait_for(DEFINITION, gone, "the end of the definitions")
+
+
+def wait_for_kinds(server: DryRunCluster, namespace: str) -> None:
+    """Return once the server's policies that change objects know the kinds of `kinds_of_frameworks`.
+
+    The API server looks for new kinds once a minute.
+    """
+    makers = [each for each in POD_MAKERS.values() if each.group not in CORE_GROUPS]
+    asked = [{"apiVersion": f"{each.group}/v1", "kind": each.kind, "metadata": {"name": "any", "namespace": namespace}} for each in makers]
+    wait_until(lambda: not any("There can be a delay" in server.ask(each).refusal for each in asked), "a kind is unknown", 120)
 
 
 def _definition(maker: PodMaker) -> KubeObject:
@@ -210,11 +230,11 @@ def _wait_for_owner_labels(server: DryRunCluster, namespace: str) -> None:
     wait_until(labelled, "work gets no owner labels")
 
 
-def wait_until(seen: Callable[[], object], otherwise: str) -> None:
+def wait_until(seen: Callable[[], object], otherwise: str, patience_seconds: int = _PATIENCE_SECONDS) -> None:
     """Return once `seen` is true. Raises AssertionError with the text `otherwise`."""
-    deadline = time.monotonic() + _PATIENCE_SECONDS
+    deadline = time.monotonic() + patience_seconds
     while not seen():
-        assert time.monotonic() < deadline, f"{otherwise} after {_PATIENCE_SECONDS} seconds"
+        assert time.monotonic() < deadline, f"{otherwise} after {patience_seconds} seconds"
 
 
 def _unowned(namespace: str) -> KubeObject:

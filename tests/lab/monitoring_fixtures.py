@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from queue_fixtures import FOUR_L4, queues_of
+from queue_fixtures import FOUR_L4, GUARDS, queues_of
 
 from flexspot.capacity.catalog.node_labels import CAPACITY_TYPE_LABEL, GPU_RESOURCE, INSTANCE_TYPE_LABEL, KARPENTER_POOL_LABEL, TEAM_LABEL
 from flexspot.capacity.chargeback.queries import REGION_LABEL
@@ -39,8 +39,10 @@ def monitored_platform(cluster: Cluster, register: Register) -> Generator[QueueP
         "max_nodes": 2,
         "serves": ["training", "best-effort"],
     }
-    teams = [{"name": team, "shares": {"l4-spot": gpus}} for team, gpus in SHARES.items()]
-    with queues_of(cluster, register, {"l4-spot": 2}, pools=[pool], teams=[*teams, {"name": "delta", "shares": {}}]) as platform:
+    teams: list[dict[str, Any]] = [{"name": team, "shares": {"l4-spot": gpus}} for team, gpus in SHARES.items()]
+    teams.append({"name": "delta", "shares": {}})
+    # Among the pods that are measured are some that a team may not create.
+    with queues_of(cluster, register, {"l4-spot": 2}, pools=[pool], teams=teams, without=GUARDS) as platform:
         for node in cluster.list(NODE, labels=f"{KARPENTER_POOL_LABEL}={platform.own('l4-spot')}"):
             cluster.patch(NODE, node["metadata"]["name"], {"metadata": {"labels": _MACHINE}})
         yield platform

@@ -7,7 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from admission_fixtures import ELSEWHERE, Answer, ignored_errors, kinds_of_frameworks, with_policies_of
+from admission_fixtures import ELSEWHERE, Answer, ignored_errors, kinds_of_frameworks, wait_for_kinds, with_policies_of
 from admission_parity import namespace_object, rule_messages_of_each
 from cel_evaluator import judged
 from generated_objects import FEW, Generator
@@ -94,6 +94,7 @@ def test_a_generated_object_gets_the_same_verdict_from_server_and_lint(stack: st
     refused_by_kubernetes: Counter[str] = Counter()
     # Lint has no rules for policies that protect a guarantee, and policies that add labels would hide that they are missing.
     with kinds_of_frameworks(cluster), with_policies_of(as_shipped(stack), cluster, team, guards=False) as server:
+        wait_for_kinds(server, team)
         before = ignored_errors(server)
         for namespace, seed in ((ELSEWHERE, SEEDS[stack]), (team, SEEDS[stack] + 100)):
             for each in Generator(seed, namespace, plan).objects(objects // 2):

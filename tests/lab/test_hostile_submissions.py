@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.lab
 
-MEMBERS, DEPLOYERS = "alpha@acme.com", "deployers@acme.com"
+MEMBERS, DEPLOYERS, DEVELOPERS = "alpha@acme.com", "deployers@acme.com", "developers@acme.com"
 TRIES: dict[str, dict[str, Any]] = yaml.safe_load((Path(__file__).parent / "hostile_submissions.yaml").read_text())
-_POLICY = r"ValidatingAdmissionPolicy 'flexspot-guarantee[a-z-]*' with binding '[\w-]+' denied request"
+_POLICY = r"ValidatingAdmissionPolicy 'flexspot-g[a-z-]*' with binding '[\w-]+' denied request"
 _REFUSED = re.compile(rf"{_POLICY}: (?P<rule>[a-z-]+): .*To fix it: ")
 
 _REFUSERS = {"is forbidden: User": "forbidden", "exceeded quota": "quota", "kb.io": "kueue", "is invalid: ": "kubernetes"}
@@ -164,6 +164,19 @@ def test_no_submission_of_a_member_keeps_another_team_from_its_share(platform: Q
     platform.submit("beta", "own-1")
     platform.wait_for_running("beta", "own-0", "own-1")
     assert not [job for job, each in platform.workloads("beta").items() if not condition(each, "Admitted")]
+
+
+def test_gpus_are_refused_in_namespaces_of_no_team(platform: QueuePlatform, cluster: Cluster) -> None:
+    """On GKE, IAM lets whoever has `roles/container.developer` create pods in every namespace."""
+    elsewhere = Member(cluster.kubeconfig, DEVELOPERS)
+    rights = binding("default") | {"subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": DEVELOPERS}]}
+    cluster.apply(rights)
+    names = {"$ADMITTED": "1", "$NODE": "node"}
+
+    for kind in ("Pod", "Job", "Deployment", "CronJob"):
+        each = merged(submission(platform, "elsewhere", {"kind": kind}, names), {"metadata": {"namespace": "default"}})
+        assert outcome(elsewhere, each) == "gpus-outside-of-teams", kind
+    cluster.delete("rbac.authorization.k8s.io/v1/RoleBinding", "deployers", "default")
 
 
 def claim(namespace: str, name: str, **spec: Any) -> KubeObject:

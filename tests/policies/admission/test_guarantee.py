@@ -13,6 +13,7 @@ from guarded_work import (
     ANNOTATIONS,
     CLAIMS,
     COMES,
+    ELSEWHERE,
     FACTS,
     GOES,
     KINDS,
@@ -364,6 +365,15 @@ def test_a_refusal_names_its_rule_and_what_to_write() -> None:
     assert all(each.guards and each.stops for each in (COMES, GOES))
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_people_request_no_gpus_outside_of_teams(kind: Callable[[Object], Object]) -> None:
+    without = pod(gpus=0)
+
+    assert broken(kind(pod()), policy=ELSEWHERE) == {"gpus-outside-of-teams"}
+    assert broken(kind(without) if kind is not QUEUED[1] else job_set(without), policy=ELSEWHERE) == set()
+    assert broken(kind(pod()), policy=ELSEWHERE, sender="system:serviceaccount:gpu-operator:gpu-operator") == {NOT_EVALUATED}
+
+
 BEGIN, END = "<!-- every try -->", "<!-- end of every try -->"
 
 
@@ -390,4 +400,6 @@ def test_the_guide_lists_every_try_with_its_outcome() -> None:
     table = "\n".join(["| it tries to be | sent by | and |", "|---|---|---|", *rows])
     assert_snapshot(f"{head}{BEGIN}\n\n{table}\n\n{tail}", page)
     assert NAME in head
-    assert all(f"`{each.rule}`" in head for policy in (COMES, GOES, CLAIMS, STOPS) for each in policy.validations), "each rule has its line"
+    assert all(f"`{each.rule}`" in head for policy in (COMES, GOES, CLAIMS, STOPS, ELSEWHERE) for each in policy.validations), (
+        "each rule has its line"
+    )

@@ -76,6 +76,9 @@ class AdmissionPolicyArgs(TypedDict):
     guards: NotRequired[bool]
     """If true, it only applies in teams' namespaces, and rejects objects on which it fails to evaluate. Default: false."""
 
+    elsewhere: NotRequired[bool]
+    """If true, and `guards` too, it applies in all other namespaces instead, except the cluster's own. Default: false."""
+
     matches: list[MatchedResourcesArgs]
     """The objects that it checks, at least one."""
 
@@ -203,7 +206,10 @@ class AdmissionPolicies(pulumi.ComponentResource):
         team = args["team_label"]
         bindings = {"all": (_WARN, all_namespaces())}
         if policy.get("guards", False):
-            bindings = {"teams": (_REFUSE if args.get("enforce", True) else _WARN, team_namespaces(team))}
+            where, namespaces = (
+                ("elsewhere", other_namespaces(team)) if policy.get("elsewhere", False) else ("teams", team_namespaces(team))
+            )
+            bindings = {where: (_REFUSE if args.get("enforce", True) else _WARN, namespaces)}
         elif policy["stops"] and args.get("enforce", True):
             bindings = {"teams": (_REFUSE, team_namespaces(team)), "elsewhere": (_WARN, other_namespaces(team))}
         for where, (actions, namespaces) in bindings.items():

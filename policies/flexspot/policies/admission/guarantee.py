@@ -41,8 +41,8 @@ def _cel(written: str) -> str:
     return re.sub(r"\$(\w+)", lambda name: _LITERALS[name[1]], written)
 
 
-NAME, LEAVING, OF_CLAIMS, ENDING = (str(each["name"]) for each in _TEXT["policies"])
-"""Names of the policies about created and updated work, deleted work, volume claims, and Jobs that are about to end."""
+NAME, LEAVING, OF_CLAIMS, ENDING, GPUS_OF_TEAMS = (str(each["name"]) for each in _TEXT["policies"])
+"""Names of the policies about created and updated work, deleted work, volume claims, Jobs that are about to end, and other namespaces."""
 
 
 @dataclass(frozen=True)
@@ -151,6 +151,7 @@ def _policy(written: dict[str, Any], own: Mapping[str, str]) -> AdmissionPolicy:
         name=written["name"],
         stops=True,
         guards=True,
+        elsewhere=written.get("elsewhere", False),
         resource_rules=(*(of_pod_makers(*written["makers"]) if "makers" in written else ()), *others),
         conditions=tuple(Expression(*each) for each in conditions.items()),
         variables=(*(Expression(*each) for each in used_by((each.expression for each in problems), own)), *problems),

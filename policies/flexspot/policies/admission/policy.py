@@ -70,6 +70,8 @@ class AdmissionPolicy:
     validations: tuple[Validation, ...]
     guards: bool = False
     """True if the rules apply only to teams' namespaces and also refuse objects for which their evaluation fails."""
+    elsewhere: bool = False
+    """True if such rules apply to all other namespaces instead."""
 
 
 def admission_policies(facts: Mapping[str, str], settings: Settings = DEFAULTS) -> tuple[AdmissionPolicy, ...]:
