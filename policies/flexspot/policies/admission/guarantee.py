@@ -146,7 +146,7 @@ def _policy(written: dict[str, Any], own: Mapping[str, str]) -> AdmissionPolicy:
         resource_rules=(*(of_pod_makers(*written["makers"]) if "makers" in written else ()), *others),
         conditions=tuple(Expression(*each) for each in conditions.items()),
         variables=(
-            *(Expression(*each) for each in used_by((each.expression for each in problems), {**shared_variables(), **own})),
+            *(Expression(*each) for each in used_by((each.expression for each in problems), {**shared_variables({}), **own})),
             *problems,
         ),
         validations=tuple(validation(each["rule"], f"{each['rule']}: ", each["title"]) for each in rules),

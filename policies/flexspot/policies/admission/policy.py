@@ -15,7 +15,6 @@ from flexspot.policies.admission.variables import shared_variables, used_by
 from flexspot.policies.inventory.pod_gpus import POD_MAKERS, ObjectKind
 from flexspot.policies.judging import DEFAULTS, Level, Settings
 from flexspot.policies.rules.gpu_requests import MOST, gpu_container_above_maximum
-from flexspot.policies.rules.storage import checkpoint_on_ephemeral_volume
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -96,7 +95,7 @@ def _not_set(facts: Mapping[str, str], settings: Settings) -> Mapping[str, str]:
 
 def _policy(name: str, forms: list[Form], facts: Mapping[str, str], settings: Settings, *, stops: bool) -> AdmissionPolicy:
     problems = [Expression(variable_of(form.rule.name), _problems(form, settings)) for form in forms]
-    known = shared_variables(facts, settings.parameters(checkpoint_on_ephemeral_volume))
+    known = shared_variables(facts, settings)
     shared = [Expression(*each) for each in used_by((each.expression for each in problems), known)]
     return AdmissionPolicy(
         name=name,

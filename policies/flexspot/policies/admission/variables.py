@@ -22,6 +22,7 @@ from flexspot.policies.inventory import gpu_machines, pod_gpus
 from flexspot.policies.inventory.gpu_machines import EC2_FAMILY, GCE_MACHINE, GKE_LABELS, PREFIXES
 from flexspot.policies.inventory.pod_gpus import POOL_LABELS
 from flexspot.policies.inventory.reading import gke
+from flexspot.policies.judging import DEFAULTS
 from flexspot.policies.pods import placement
 from flexspot.policies.pods import scheduling_options as labels
 from flexspot.policies.pods.scheduling_options import SPOT_LABELS
@@ -31,7 +32,7 @@ from flexspot.policies.rules.storage import checkpoint_on_ephemeral_volume
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from flexspot.policies.judging import Parameters
+    from flexspot.policies.judging import Settings
 
 TEXT: Final = read("rules.yaml")
 
@@ -41,6 +42,9 @@ _MODULES = (
 )
 """Modules whose constants rules.yaml names. If two have the same name, the last one counts."""
 
+_OF_DEVICES = {f"{prefix}{kind.instance_label}-": kind for prefix in PREFIXES for kind in ON_EC2}
+"""Prefixes of Karpenter's labels that describe the devices of a kind."""
+
 NAMES: Final = Names(
     facts={name: value for module in _MODULES for name, value in vars(module).items() if name.isupper()}
     | {
@@ -48,7 +52,9 @@ NAMES: Final = Names(
         "spotLabels": {key: sorted(values) for key, values in SPOT_LABELS.items()},
         "gkeSpotLabels": sorted(key for key in SPOT_LABELS if key.startswith("cloud.google.com/")),
         "gkeLabels": tuple(GKE_LABELS),
-        "deviceMakers": {f"{prefix}{kind.instance_label}-": kind.manufacturer for prefix in PREFIXES for kind in ON_EC2},
+        "devicePrefixes": tuple(_OF_DEVICES),
+        "deviceMakers": {f"{prefix}manufacturer": kind.manufacturer for prefix, kind in _OF_DEVICES.items()},
+        "deviceNames": tuple(f"{prefix}name" for prefix in _OF_DEVICES),
         "ec2Family": f"^(?:{EC2_FAMILY})$",
         "gceMachine": f"^(?:{GCE_MACHINE})$",
     },
@@ -63,10 +69,9 @@ _AT_ONCE = 4
 """Containers whose paths a single variable compares with their mounts, within the cost limit for a hundred paths and sixty mounts."""
 
 
-def shared_variables(
-    facts: Mapping[str, str] | None = None, checkpoints: Parameters = checkpoint_on_ephemeral_volume.defaults()
-) -> dict[str, str]:
-    """Return all variables that policies share, each after those that it uses. `checkpoints` are the parameters of that rule."""
+def shared_variables(facts: Mapping[str, str], settings: Settings = DEFAULTS) -> dict[str, str]:
+    """Return all variables that policies share, each after those that it uses."""
+    checkpoints = settings.parameters(checkpoint_on_ephemeral_volume)
     spelled = dict.fromkeys(re.sub(r"[-_]", "", name.rpartition(".")[2]).lower() for name in checkpoints.texts("names"))
     says = either(*(f"m.mountPath.lowerAscii().contains({text(word)})" for word in checkpoints.texts("path-words")))
     names = replace(NAMES.but(spelled=list(spelled)), terms={**NAMES.terms, "saysCheckpoints": ([], says)})
@@ -78,7 +83,7 @@ def shared_variables(
         "podSets": pod_sets(),
         "oldPodSets": pod_templates("oldObject"),
         "queueLabels": queued_metadata("labels"),
-        "facts": mapping(facts or {}),
+        "facts": mapping(facts),
     }
     previous = "checkpointWriters"
     for name, written in TEXT["variables"].items():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
 _NAME = re.compile(r"\$(parameters\.[a-z0-9-]+|\w+)(\()?")
 _CEL = re.compile(r"\{([^{}]+)\}")
 _FIELD = re.compile(r"\{(\w+)\}")
-_TOKEN = re.compile(r"'(?:\\.|[^'\\])*'|[^']")
+_OUTSIDE = re.compile(r"'(?:\\.|[^'\\])*'|([^'])")
+_OPENING, _CLOSING = "([{", ")]}"
 
 
 def read(file: str) -> dict[str, Any]:
@@ -41,7 +43,7 @@ def terms_of(written: Mapping[str, str]) -> dict[str, tuple[list[str], str]]:
 
 @dataclass(frozen=True)
 class Names:
-    """What CEL in the files means by $NAME and $NAME(ARGUMENTS)."""
+    """The meanings of $NAME and $NAME(ARGUMENTS) in CEL of the files."""
 
     facts: Mapping[str, Any]
     """Values of Python, which become literals. A text with fields in braces can be called with CEL for its fields, in their order."""
@@ -65,14 +67,14 @@ class Names:
 
     def _meaning(self, name: str, given: list[str], arguments: Mapping[str, str]) -> str:
         if name in arguments:
-            return f"({arguments[name]})"
+            return _operand(arguments[name])
         if name in self.functions:
             return self.functions[name](*given)
         if name in self.terms:
             parameters, body = self.terms[name]
-            return f"({self.cel(body, dict(zip(parameters, given, strict=True)))})"
+            return _operand(self.cel(body, dict(zip(parameters, given, strict=True))))
         fact = self.facts[name]
-        return f"({sentence(fact, **dict(zip(dict.fromkeys(_FIELD.findall(fact)), given, strict=True)))})" if given else _literal(fact)
+        return _operand(sentence(fact, **dict(zip(dict.fromkeys(_FIELD.findall(fact)), given, strict=True)))) if given else _literal(fact)
 
     def problems(self, written: dict[str, Any]) -> str:
         """Return CEL for the list of a rule's problems of one sort."""
@@ -136,17 +138,30 @@ def _literal(fact: Fact) -> str:
 
 def _arguments(written: str) -> tuple[list[str], str]:
     """Return the arguments of a call, and what follows it. `written` begins after the opening parenthesis."""
-    arguments, depth, at = [""], 1, 0
-    for token in _TOKEN.findall(written):
-        at += len(token)
-        depth += (token in "([{") - (token in ")]}")
-        if not depth:
-            return [each.strip() for each in arguments], written[at:]
-        if token == "," and depth == 1:
-            arguments.append("")
-        else:
-            arguments[-1] += token
+    commas = [-1]
+    for at, sign, depth in _signs(written):
+        if depth < 0:
+            commas.append(at)
+            return [written[start + 1 : end].strip() for start, end in pairwise(commas)], written[at + 1 :]
+        if sign == "," and not depth:
+            commas.append(at)
     raise ValueError(f"a call without an end: {written}")
+
+
+def _operand(expression: str) -> str:
+    """Return the expression in parentheses if it has operators. Parsers count parentheses, and support only some 30 levels."""
+    has_operators = expression.startswith("!") or any(sign == " " and not depth for _, sign, depth in _signs(expression))
+    return f"({expression})" if has_operators else expression
+
+
+def _signs(written: str) -> Iterator[tuple[int, str, int]]:
+    """Yield the place of each character outside of texts, the character, and how many brackets are open after it."""
+    depth = 0
+    for found in _OUTSIDE.finditer(written):
+        sign = found[1]
+        depth += (sign in _OPENING) - (sign in _CLOSING) if sign else 0
+        if sign:
+            yield found.start(), sign, depth
 
 
 def _with(written: Any, word: str, value: str) -> Any:
