@@ -14,7 +14,7 @@ from flexspot.capacity.catalog.accelerators import ACCELERATORS, RESOURCES
 from flexspot.capacity.catalog.node_labels import AUTO_MODE_INSTANCE, COMPUTE_CLASS_LABEL, KARPENTER_INSTANCE, WHOLE_NODE_TAINT
 from flexspot.capacity.workloads.inputs import VISIBLE_DEVICES
 from flexspot.policies.admission.cel import either, every, list_at, text, texts
-from flexspot.policies.admission.form import QUEUED_KINDS, UNQUEUED_KINDS
+from flexspot.policies.admission.pods import QUEUED_KINDS, UNQUEUED_KINDS
 from flexspot.policies.admission.policy import AdmissionPolicy, Expression, ResourceRule, of_pod_makers, validation, variable_of
 from flexspot.policies.admission.scheduling_options import pool_lines
 from flexspot.policies.admission.variables import shared_variables, used_by

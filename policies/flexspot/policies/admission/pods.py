@@ -30,6 +30,17 @@ if TYPE_CHECKING:
 MATCHED = tuple(maker for maker in POD_MAKERS.values() if maker.kind != "DaemonSet")
 """Kinds that policies judge. Excludes DaemonSets, whose pods serve the nodes themselves."""
 
+QUEUED_KINDS = ("Job", "JobSet", "CronJob")
+"""Kinds that queues admit (flexspot.capacity.plan.kueue_configuration.FRAMEWORKS), and kinds that create these."""
+
+_WITHOUT_GPUS = ("DaemonSet", "PodTemplate")
+
+UNQUEUED_KINDS = tuple(dict.fromkeys(kind for _, kind in POD_MAKERS if kind not in (*QUEUED_KINDS, *_WITHOUT_GPUS)))
+"""Kinds that queues do not admit, including those of operators. Their GPUs count to the team's share for services.
+
+Excludes DaemonSets, which are refused, and PodTemplates, which create no pods.
+"""
+
 _WRITTEN_BY_PEOPLE = ("containers", "initContainers", "resourceClaims", "terminationGracePeriodSeconds")
 """Fields of a pod's spec that Kueue never writes. When it admits work, it adds labels, annotations, selectors, tolerations and gates."""
 
@@ -141,10 +152,8 @@ _CONTAINERS = ("initContainers", "containers")
 _ALL_CONTAINERS = "(" + " + ".join(list_at("p.pod", field) for field in _CONTAINERS) + ")"
 
 
-def containers_where(condition: str, value: str = "NAME") -> str:
-    """Return CEL for a text for each container of `p` that meets a condition, in order.
-
-    The default text is the container's name in messages.
+def containers_where(condition: str, value: str) -> str:
+    """Return CEL for a value for each container of `p` that meets a condition, in order.
 
     Both arguments are CEL with the placeholders CONTAINER, for the container, and NAME, for its name in messages.
     """

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from flexspot.capacity.catalog.node_labels import ENVIRONMENT_LABEL, OWNER_LABEL, TEAM_LABEL
+from flexspot.policies.admission.acceptance import accepted, accepted_in_settings
 from flexspot.policies.admission.cel import mapping_at, sentence, text, texts
-from flexspot.policies.admission.form import accepted, accepted_in_settings
 from flexspot.policies.admission.forms import Form, all_forms
 from flexspot.policies.admission.pods import changed_by_people, owner_is_not_judged
 from flexspot.policies.admission.scheduling_options import MOST_GPUS

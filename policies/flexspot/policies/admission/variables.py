@@ -40,7 +40,7 @@ _MODULES = (
     *(cel, node_labels, scheduling_options, labels, placement, pod_gpus, gpu_machines, gke),
     *(gke_pools, gpu_requests, interruptions, objects, quotas, storage, queued_work),
 )
-"""Modules whose constants rules.yaml names. If two have the same name, the last one counts."""
+"""Modules whose constants rules.yaml names. If two have the same name, as UNQUEUED, the last one counts."""
 
 _OF_DEVICES = {f"{prefix}{kind.instance_label}-": kind for prefix in PREFIXES for kind in ON_EC2}
 """Prefixes of Karpenter's labels that describe the devices of a kind."""

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 _NAME = re.compile(r"\$(parameters\.[a-z0-9-]+|\w+)(\()?")
 _CEL = re.compile(r"\{([^{}]+)\}")
 _FIELD = re.compile(r"\{(\w+)\}")
-_OUTSIDE = re.compile(r"'(?:\\.|[^'\\])*'|([^'])")
-_OPENING, _CLOSING = "([{", ")]}"
+_SIGN = re.compile(r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|(?P<sign>[^'"])""")
 
 
 def read(file: str) -> dict[str, Any]:
@@ -157,10 +156,9 @@ def _operand(expression: str) -> str:
 def _signs(written: str) -> Iterator[tuple[int, str, int]]:
     """Yield the place of each character outside of texts, the character, and how many brackets are open after it."""
     depth = 0
-    for found in _OUTSIDE.finditer(written):
-        sign = found[1]
-        depth += (sign in _OPENING) - (sign in _CLOSING) if sign else 0
-        if sign:
+    for found in _SIGN.finditer(written):
+        if sign := found["sign"]:
+            depth += (sign in "([{") - (sign in ")]}")
             yield found.start(), sign, depth
 
 
