@@ -54,11 +54,6 @@ def mapping_at(base: str, *steps: str) -> str:
     return f"{optional(base, *steps)}.orValue({{}})"
 
 
-def entry(mapping: str, key: str) -> str:
-    """Return the string under `key`, which is an expression. Default: empty."""
-    return f"{mapping}[?{key}].orValue('')"
-
-
 def places_between(first: int, end: int) -> str:
     """Return the indexes from `first` to `end`, exclusive."""
     return f"[{', '.join(map(str, range(first, end)))}]"
@@ -109,11 +104,6 @@ def as_text(expression: str) -> str:
     return f"string(dyn({expression}))"
 
 
-def amount(expression: str) -> str:
-    """Return the quantity, from a number or a string."""
-    return f"quantity({as_text(expression)})"
-
-
 def is_positive(expression: str) -> str:
     """Return CEL that is true if the value is a quantity above zero."""
-    return f"isQuantity({as_text(expression)}) && {amount(expression)}.compareTo(quantity('0')) > 0"
+    return f"isQuantity({as_text(expression)}) && quantity({as_text(expression)}).compareTo(quantity('0')) > 0"

@@ -7,20 +7,18 @@ work are not judged again.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
-
-import yaml
 
 from flexspot.capacity.catalog.accelerators import ACCELERATORS, RESOURCES
 from flexspot.capacity.catalog.node_labels import AUTO_MODE_INSTANCE, COMPUTE_CLASS_LABEL, KARPENTER_INSTANCE, WHOLE_NODE_TAINT
 from flexspot.capacity.workloads.inputs import VISIBLE_DEVICES
 from flexspot.policies.admission.cel import either, every, list_at, text, texts
-from flexspot.policies.admission.form import QUEUED_KINDS, UNQUEUED_KINDS, explain, used_by
+from flexspot.policies.admission.pods import QUEUED_KINDS, UNQUEUED_KINDS
 from flexspot.policies.admission.policy import AdmissionPolicy, Expression, ResourceRule, of_pod_makers, validation, variable_of
 from flexspot.policies.admission.scheduling_options import pool_lines
+from flexspot.policies.admission.variables import shared_variables, used_by
+from flexspot.policies.admission.written import Names, read
 from flexspot.policies.inventory.pod_gpus import ELEMENTS, POD_MAKERS
 from flexspot.policies.rules.interruptions import grace_exceeds_notice
 
@@ -32,14 +30,8 @@ if TYPE_CHECKING:
 LONGEST_NOTICE_SECONDS = grace_exceeds_notice.defaults().number("longest-seconds")
 """The longest notice of a Spot interruption. A grace period up to it is allowed everywhere."""
 
-_TEXT: Final[dict[str, Any]] = yaml.safe_load(Path(__file__).with_name("guarantee.yaml").read_text(encoding="utf-8"))
-_LITERALS = {name: texts(each) for name, each in _TEXT["lists"].items()} | {name: text(each) for name, each in _TEXT["patterns"].items()}
-
-
-def _cel(written: str) -> str:
-    """Return the expression with the lists and patterns that it names."""
-    return re.sub(r"\$(\w+)", lambda name: _LITERALS[name[1]], written)
-
+_TEXT: Final = read("guarantee.yaml")
+_NAMES: Final = Names(facts={**_TEXT["lists"], **_TEXT["patterns"]})
 
 NAME, LEAVING, OF_CLAIMS, ENDING, GPUS_OF_TEAMS = (str(each["name"]) for each in _TEXT["policies"])
 """Names of the policies about created and updated work, deleted work, volume claims, Jobs that are about to end, and other namespaces."""
@@ -102,7 +94,7 @@ def _gpu_label(labels: Mapping[str, str]) -> str:
 
 def guarantee_policies(guarantee: Guarantee) -> tuple[AdmissionPolicy, ...]:
     """Return the policies of guarantee.yaml, in its order, whose rules cannot be suppressed."""
-    variables = {name: _cel(each) for name, each in _TEXT["variables"].items()}
+    variables = {name: _NAMES.cel(each) for name, each in _TEXT["variables"].items()}
     own = {**_constants(guarantee), **variables, "violations": _violations()}
     return tuple(_policy(each, own) for each in _TEXT["policies"])
 
@@ -143,7 +135,7 @@ def _violations() -> str:
 
 def _policy(written: dict[str, Any], own: Mapping[str, str]) -> AdmissionPolicy:
     rules = written["rules"]
-    problems = [Expression(variable_of(each["rule"]), " + ".join(map(_problems, each["problems"]))) for each in rules]
+    problems = [Expression(variable_of(each["rule"]), " + ".join(map(_NAMES.problems, each["problems"]))) for each in rules]
     conditions = {"sent-by-people": SENT_BY_PEOPLE} if written.get("by-people") else {}
     conditions |= written.get("when", {})
     others = (ResourceRule(each["group"], tuple(each["resources"]), tuple(each["operations"])) for each in written.get("others", ()))
@@ -154,35 +146,12 @@ def _policy(written: dict[str, Any], own: Mapping[str, str]) -> AdmissionPolicy:
         elsewhere=written.get("elsewhere", False),
         resource_rules=(*(of_pod_makers(*written["makers"]) if "makers" in written else ()), *others),
         conditions=tuple(Expression(*each) for each in conditions.items()),
-        variables=(*(Expression(*each) for each in used_by((each.expression for each in problems), own)), *problems),
+        variables=(
+            *(Expression(*each) for each in used_by((each.expression for each in problems), {**shared_variables({}), **own})),
+            *problems,
+        ),
         validations=tuple(validation(each["rule"], f"{each['rule']}: ", each["title"]) for each in rules),
     )
-
-
-def _problems(written: dict[str, str]) -> str:
-    """Return CEL for the list of a rule's problems of one sort."""
-    problem = _worded(written["message"], written["fix"])
-    if "pods" in written:
-        return f"variables.pods.filter(p, {_cel(written['pods'])}).map(p, {problem})"
-    if "each" in written:
-        name, listed = _cel(written["each"]).split(" in ", 1)
-        chosen = f"({listed}).filter({name}, {_cel(written['if'])})" if "if" in written else f"({listed})"
-        return f"{chosen}.map({name}, {problem})"
-    return f"(({_cel(written['if'])}) ? [{problem}] : [])"
-
-
-_CEL = re.compile(r"\{([^{}]+)\}")
-
-
-def _worded(message: str, fix: str) -> str:
-    """Return CEL for the text of a problem, in which CEL is in braces."""
-    parts: dict[str, str] = {}
-
-    def field(found: re.Match[str]) -> str:
-        return f"{{{parts.setdefault(_cel(found[1]), f'part{len(parts)}')}}}"
-
-    message, fix = _CEL.sub(field, message), _CEL.sub(field, fix)
-    return explain(message, fix, **{name: expression for expression, name in parts.items()})
 
 
 _ITS_VERB = "(request.operation == 'UPDATE' ? ['update', 'patch'] : [request.operation.lowerAscii()])"

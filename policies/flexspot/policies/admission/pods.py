@@ -2,45 +2,24 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
-from flexspot.capacity.catalog.accelerators import ON_EC2, RESOURCES
 from flexspot.policies.admission.cel import (
     either,
-    every,
     first_of,
     is_positive,
-    let,
     list_at,
     mapping_at,
     optional,
     places,
-    sentence,
     text,
-    text_at,
     texts,
-)
-from flexspot.policies.inventory.gpu_machines import (
-    AMD_FAMILY,
-    EC2_CATEGORIES,
-    EC2_FAMILY,
-    GCE_MACHINE,
-    GKE_LABELS,
-    MACHINE_FAMILY_LABEL,
-    MACHINE_LABELS,
-    PREFIXES,
 )
 from flexspot.policies.inventory.pod_gpus import (
     ELEMENTS,
     ENTRIES,
     GPU_PREFIXES,
-    GPU_RUNTIME,
     POD_MAKERS,
-    POOL_LABELS,
-    REQUIRED_TERMS,
-    SYSTEM_NAMESPACE,
-    SYSTEM_PRIORITY,
     PodMaker,
 )
 
@@ -51,14 +30,22 @@ if TYPE_CHECKING:
 MATCHED = tuple(maker for maker in POD_MAKERS.values() if maker.kind != "DaemonSet")
 """Kinds that policies judge. Excludes DaemonSets, whose pods serve the nodes themselves."""
 
+QUEUED_KINDS = ("Job", "JobSet", "CronJob")
+"""Kinds that queues admit (flexspot.capacity.plan.kueue_configuration.FRAMEWORKS), and kinds that create these."""
+
+_WITHOUT_GPUS = ("DaemonSet", "PodTemplate")
+
+UNQUEUED_KINDS = tuple(dict.fromkeys(kind for _, kind in POD_MAKERS if kind not in (*QUEUED_KINDS, *_WITHOUT_GPUS)))
+"""Kinds that queues do not admit, including those of operators. Their GPUs count to the team's share for services.
+
+Excludes DaemonSets, which are refused, and PodTemplates, which create no pods.
+"""
+
 _WRITTEN_BY_PEOPLE = ("containers", "initContainers", "resourceClaims", "terminationGracePeriodSeconds")
 """Fields of a pod's spec that Kueue never writes. When it admits work, it adds labels, annotations, selectors, tolerations and gates."""
 
 _OF_WORK_WRITTEN_BY_PEOPLE = (("backoffLimit",), ("activeDeadlineSeconds",), ("runPolicy", "activeDeadlineSeconds"))
 """Fields of objects with pod templates that people can update and that a rule reads. Kueue never writes them."""
-
-JOB_AT = "p.where.substring(0, p.where.lastIndexOf('.template.spec'))"
-"""CEL for the path to the spec of the Job that creates the pods of `p`."""
 
 
 def pod_templates(version: str) -> str:
@@ -164,20 +151,9 @@ def _entry(maker: PodMaker, base: str, steps: list[str], where: str) -> str:
 _CONTAINERS = ("initContainers", "containers")
 _ALL_CONTAINERS = "(" + " + ".join(list_at("p.pod", field) for field in _CONTAINERS) + ")"
 
-ASKS = "p.asks"
-"""CEL that is true if `p` requests GPUs."""
 
-SERVES_NODES = either(
-    f"request.?namespace.orValue('') == {text(SYSTEM_NAMESPACE)}",
-    f"{text_at('p.pod', 'priorityClassName')}.startsWith({text(SYSTEM_PRIORITY)})",
-)
-"""CEL that is true if `p` may run on GPU nodes without a GPU."""
-
-
-def containers_where(condition: str, value: str = "NAME") -> str:
-    """Return CEL for a text for each container of `p` that meets a condition, in order.
-
-    The default text is the container's name in messages.
+def containers_where(condition: str, value: str) -> str:
+    """Return CEL for a value for each container of `p` that meets a condition, in order.
 
     Both arguments are CEL with the placeholders CONTAINER, for the container, and NAME, for its name in messages.
     """
@@ -189,99 +165,3 @@ def containers_where(condition: str, value: str = "NAME") -> str:
         here, made = (each.replace("CONTAINER", container).replace("NAME", name) for each in (condition, value))
         found.append(f"{places(listed)}.filter(i, {here}).map(i, {made})")
     return f"({' + '.join(found)})"
-
-
-def unbacked(resource: str) -> str:
-    """Return CEL that is true if CONTAINER requests GPUs by a resource without a limit."""
-    return (
-        f"{optional('CONTAINER', 'resources', 'requests')}[?{text(resource)}].hasValue() && "
-        f"!{optional('CONTAINER', 'resources', 'limits')}[?{text(resource)}].hasValue()"
-    )
-
-
-def _starts(expression: str, *endings: str) -> str:
-    return either(*(f"{expression}.startsWith({text(prefix + ending)})" for prefix in PREFIXES for ending in endings))
-
-
-def _one_of(expression: str, *endings: str) -> str:
-    return f"{expression} in {texts(prefix + ending for prefix in PREFIXES for ending in endings)}"
-
-
-def _names_gpus(key: str) -> str:
-    """Return CEL that is true if only nodes with accelerators have a label."""
-    return either(
-        f"{key} in {texts(GKE_LABELS)}",
-        *map(partial(_is_own, key), RESOURCES),
-        _starts(key, *_KARPENTER_PREFIXES.values()),
-    )
-
-
-_KARPENTER_PREFIXES = {kind: f"{kind.instance_label}-" for kind in ON_EC2}
-"""Prefixes of Karpenter's labels that describe the devices of a kind."""
-
-
-def _is_own(key: str, resource: str) -> str:
-    """Return CEL that is true if a label is named after a resource."""
-    return f"{key} == {text(resource)} || {key}.startsWith({text(resource + '.')})"
-
-
-def _karpenter_cases(key: str, value: str) -> list[tuple[str, str]]:
-    """Return the cases of all kinds together, because parsers of CEL support only some 30 nested cases."""
-    begins = _KARPENTER_PREFIXES.values()
-    ends = {f"{each}manufacturer": kind.manufacturer for kind, each in _KARPENTER_PREFIXES.items()}
-    made_by = either(*(every(f"{key}.endsWith({text(end)})", f"{value} == {text(maker)}") for end, maker in ends.items()))
-    return [
-        (_one_of(key, *(f"{each}manufacturer" for each in begins)), made_by),
-        (_one_of(key, *(f"{each}name" for each in begins)), f"!{value}.startsWith('radeon')"),
-        (_starts(key, *begins), f"{value} != '0'"),
-    ]
-
-
-def _means_gpu(key: str, value: str) -> str:
-    """Return CEL that is true if this value of a label means nodes with accelerators that rules know."""
-    family = every(f"{value}.matches({text(f'^(?:{EC2_FAMILY})$')})", f"!{value}.startsWith({text(AMD_FAMILY)})")
-    machine_family = family.replace(value, f"{value}.split('.')[0]")
-    machine = f"{value}.contains('.') ? ({machine_family}) : {value}.matches({text(f'^(?:{GCE_MACHINE})$')})"
-    return first_of(
-        (f"{key} in {texts(GKE_LABELS)}", "true"),
-        (either(*map(partial(_is_own, key), RESOURCES)), f"!({value} in ['false', '0'])"),
-        *_karpenter_cases(key, value),
-        (f"{key} in {texts(MACHINE_LABELS)}", machine),
-        (f"{key} == {text(MACHINE_FAMILY_LABEL)}", f"({value} + '-any').matches({text(f'^(?:{GCE_MACHINE})$')})"),
-        (_one_of(key, "family"), family),
-        (_one_of(key, "category"), f"{value} in {texts(EC2_CATEGORIES)}"),
-        otherwise="false",
-    )
-
-
-_SELECTOR = mapping_at("p.pod", "nodeSelector")
-_SELECTED = f"{_SELECTOR}.filter(k, {_means_gpu('k', 'string(p.pod.nodeSelector[k])')})"
-_VALUES = list_at("e", "values")
-_DEMANDS = first_of(
-    (f"{text_at('e', 'key')} in {texts(GKE_LABELS)}", f"{text_at('e', 'operator')} in ['In', 'Exists', 'Gt', 'Gte']"),
-    (
-        f"{text_at('e', 'operator')} == 'In'",
-        f"size({_VALUES}) > 0 && {_VALUES}.all(v, {_means_gpu(text_at('e', 'key'), 'v')})",
-    ),
-    (_names_gpus(text_at("e", "key")), f"{text_at('e', 'operator')} in ['Exists', 'Gt', 'Gte']"),
-    otherwise="false",
-)
-"""CEL that is true if an expression `e` of a node affinity allows only GPU machines."""
-_TERMS = list_at("p.pod", *REQUIRED_TERMS)
-
-TOLERATES = (
-    f"{list_at('p.pod', 'tolerations')}.exists(t, {text_at('t', 'key')} in {texts(RESOURCES)}"
-    f" && {text_at('t', 'effect')} != 'PreferNoSchedule')"
-)
-"""CEL that is true if a toleration of `p` names the taint of GPU nodes."""
-
-_OTHERWISE = first_of(
-    (f"size({_TERMS}) > 0 && {_TERMS}.all(t, {list_at('t', 'matchExpressions')}.exists(e, {_DEMANDS}))", "'node affinity'"),
-    (f"{text_at('p.pod', 'runtimeClassName')} == {text(GPU_RUNTIME)}", "'runtimeClassName'"),
-    (
-        f"{_SELECTOR}.exists(k, k in {texts(sorted(POOL_LABELS))}) && {TOLERATES}",
-        "'a selector of a pool and a toleration of its GPU taint'",
-    ),
-)
-PLACED_BY = let("keys", _SELECTED, first_of(("size(keys) > 0", sentence("nodeSelector {key}", key="keys[0]")), otherwise=_OTHERWISE))
-"""CEL for the field that restricts `p` to GPU nodes. Empty if none does."""

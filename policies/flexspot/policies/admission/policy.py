@@ -6,16 +6,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from flexspot.capacity.catalog.node_labels import ENVIRONMENT_LABEL, OWNER_LABEL, TEAM_LABEL
-from flexspot.policies.admission.cel import mapping, mapping_at, sentence, text, texts
-from flexspot.policies.admission.checkpoints import checkpoint_variables
-from flexspot.policies.admission.form import Form, accepted, accepted_in_settings, used_by
-from flexspot.policies.admission.forms import all_forms
+from flexspot.policies.admission.acceptance import accepted, accepted_in_settings
+from flexspot.policies.admission.cel import mapping_at, sentence, text, texts
+from flexspot.policies.admission.forms import Form, all_forms
 from flexspot.policies.admission.pods import changed_by_people, owner_is_not_judged
 from flexspot.policies.admission.scheduling_options import MOST_GPUS
+from flexspot.policies.admission.variables import shared_variables, used_by
 from flexspot.policies.inventory.pod_gpus import POD_MAKERS, ObjectKind
 from flexspot.policies.judging import DEFAULTS, Level, Settings
 from flexspot.policies.rules.gpu_requests import MOST, gpu_container_above_maximum
-from flexspot.policies.rules.storage import checkpoint_on_ephemeral_volume
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -98,8 +97,8 @@ def _not_set(facts: Mapping[str, str], settings: Settings) -> Mapping[str, str]:
 
 def _policy(name: str, forms: list[Form], facts: Mapping[str, str], settings: Settings, *, stops: bool) -> AdmissionPolicy:
     problems = [Expression(variable_of(form.rule.name), _problems(form, settings)) for form in forms]
-    further = {"facts": mapping(facts), **dict(checkpoint_variables(settings.parameters(checkpoint_on_ephemeral_volume)))}
-    shared = [Expression(*each) for each in used_by((each.expression for each in problems), further)]
+    known = shared_variables(facts, settings)
+    shared = [Expression(*each) for each in used_by((each.expression for each in problems), known)]
     return AdmissionPolicy(
         name=name,
         stops=stops,

@@ -69,14 +69,14 @@ def _names_machines(key: str, kinds: Kinds) -> Callable[[str], bool] | None:
         return lambda value: is_gpu_machine(value, kinds)
     if key == MACHINE_FAMILY_LABEL:
         return lambda value: is_gpu_machine(f"{value}-any", kinds)
-    if key in _FAMILY_LABELS:
+    if key in FAMILY_LABELS:
         return lambda value: is_gpu_family(value, kinds)
-    if key in _CATEGORY_LABELS:
+    if key in CATEGORY_LABELS:
         return lambda value: any(value in each.ec2_categories for each in kinds)
     return None
 
 
-_FAMILY_LABELS, _CATEGORY_LABELS = (frozenset(f"{prefix}{end}" for prefix in PREFIXES) for end in ("family", "category"))
+FAMILY_LABELS, CATEGORY_LABELS = (tuple(f"{prefix}{end}" for prefix in PREFIXES) for end in ("family", "category"))
 
 
 def _names_gpus(key: str, kinds: Kinds) -> Callable[[str], bool] | None:
