@@ -57,6 +57,11 @@ class Run:
         output = self.losses.with_suffix(".output")
         return lived([LaunchedPod(f"{self.folder}-{pod}", command, variables, output) for pod, command in enumerate(commands)], strike)
 
+    def said(self) -> str:
+        """Return the last lines of all lives under torchrun."""
+        output = self.losses.with_suffix(".output")
+        return output.read_text()[-4000:] if output.exists() else ""
+
     def all_end_with(self, code: int) -> list[list[int]]:
         return [[code] * self.codes_of_a_pod] * PODS
 
@@ -166,7 +171,7 @@ def survive(undisturbed: Run, run: Run, chance: random.Random, kills: int) -> No
             runs += 1
             continue
         strikes.pop().check(codes, lost)
-    assert run.live() == run.all_end_with(0)
+    assert run.live() == run.all_end_with(0), run.said()
     assert run.losses_by_step() == expected
     print(  # noqa: T201 -- the figures
         f"\n{run.kind}{' by torchrun' * run.by_torchrun}: {kills} warnings and {kills} kills in {lives} lives of {runs} run(s); a kill "

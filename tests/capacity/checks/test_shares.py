@@ -18,8 +18,11 @@ from flexspot.capacity.plan.checks.shares import (
     every_queued_pool_has_an_owner_or_a_borrower,
     limits_need_another_queue,
     parents_exist_and_end_at_the_root,
+    pools_of_a_flavor_have_nodes_of_one_size,
     shares_are_of_queued_pools,
+    shares_are_whole_nodes,
     shares_fit_into_their_pool,
+    shares_hold_on_whole_nodes_only,
     stopped_teams_have_a_queue,
     unqueued_gpus_are_of_unqueued_pools,
 )
@@ -46,6 +49,40 @@ def test_shares_of_teams_and_cohorts_above_their_pool_are_refused() -> None:
         "refused: quota-above-ceiling at teams"
     ]
     assert reports(shares_fit_into_their_pool, "local", whole) == []
+
+
+LARGE: dict[str, Any] = {"pools.0.machine": "p5.48xlarge", "teams.1": {"name": "blue", "shares": {"l4-spot": 8}}}
+"""A pool of machines with eight GPUs, which two teams share."""
+
+
+def test_shares_and_limits_of_parts_of_nodes_that_teams_share_are_refused() -> None:
+    parts: dict[str, Any] = {"teams.0.shares": {"l4-spot": 12}, "teams.0.borrowing_limits": {"l4-spot": 4}}
+
+    assert reports(shares_are_whole_nodes, "local", LARGE | parts) == [
+        "refused: part-of-a-node at teams.0.shares.l4-spot",
+        "refused: part-of-a-node at teams.0.borrowing_limits.l4-spot",
+    ]
+    assert reports(shares_are_whole_nodes, "local", LARGE | {"teams.0.shares": {"l4-spot": 16}}) == []
+    assert reports(shares_are_whole_nodes, "local", LARGE | parts | {"pools.0.node_sharing": True}) == []
+    assert reports(shares_are_whole_nodes, "local", {"pools.0.machine": "p5.48xlarge"} | parts) == [], "one team has all of it"
+
+
+def test_nodes_of_teams_that_pods_share_get_a_warning() -> None:
+    assert reports(shares_hold_on_whole_nodes_only, "local", LARGE | {"pools.0.node_sharing": True}) == [
+        "warned: guarantee-not-held at pools.0.node_sharing"
+    ]
+    assert reports(shares_hold_on_whole_nodes_only, "local", LARGE) == []
+
+
+def test_nodes_of_different_sizes_behind_one_flavor_are_refused_if_pods_use_one_of_them_as_a_whole() -> None:
+    climbing: dict[str, Any] = {"classes.training": {"fallback": "stock-out", "capacity": ["spot", "on-demand"]}}
+    small = climbing | {"pools.1": pool("l4-small", "g6.xlarge", "on-demand", "training"), "pools.0.machine": "g6.12xlarge"}
+    shared = small | {"teams.1": {"name": "blue", "shares": {"l4-spot": 4}}}
+
+    assert reports(pools_of_a_flavor_have_nodes_of_one_size, "local", shared) == ["refused: nodes-of-different-sizes at pools.0"]
+    assert reports(pools_of_a_flavor_have_nodes_of_one_size, "local", shared | {"pools.0.node_sharing": True}) == []
+    assert reports(pools_of_a_flavor_have_nodes_of_one_size, "local", shared | {"pools.1.machine": "g6.12xlarge"}) == []
+    assert reports(pools_of_a_flavor_have_nodes_of_one_size, "local", small) == []
 
 
 def test_gpus_of_unqueued_classes_count_against_the_ceiling() -> None:

@@ -12,17 +12,17 @@ from flexspot.capacity.catalog.platform import PrometheusKind, partition_of
 from flexspot.capacity.catalog.price_book import HOURS_OF_A_MONTH
 from flexspot.capacity.catalog.workload_classes import Fallback
 from flexspot.capacity.plan.cpu_work import CPU_QUEUE, cpu_names, has_room, room_of
-from flexspot.capacity.plan.pools import uses_whole_nodes
+from flexspot.capacity.plan.pools import compute_class_of, uses_whole_nodes
 from flexspot.capacity.plan.teams import is_role
 from flexspot.capacity.settings.platform import EksSettings, GkeSettings, LocalSettings
-from flexspot.capacity.settings.teams import RESERVED_GROUPS, AdmissionMode, CohortSettings, Stop, TeamSettings
+from flexspot.capacity.settings.teams import RESERVED_GROUPS, AdmissionMode, CohortSettings, Stop
 from flexspot.capacity.values.errors import SettingsProblem, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from flexspot.capacity.plan.resolve import ResolvedPool, ResolvedSettings
-    from flexspot.capacity.settings.teams import GpusOfPools
+    from flexspot.capacity.settings.teams import GpusOfPools, TeamSettings
 
 
 def parents_exist_and_end_at_the_root(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
@@ -144,33 +144,30 @@ def shares_fit_into_their_pool(resolved: ResolvedSettings) -> Iterator[SettingsP
 def shares_are_whole_nodes(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
     """Refuse shares of parts of nodes or slices whose pods use all devices: the part is unusable."""
     for owner in _owners(resolved):
-        given: dict[str, GpusOfPools] = {
-            "shares": owner.settings.shares,
-            "borrowing_limits": owner.settings.borrowing_limits,
-            "lending_limits": owner.settings.lending_limits,
-            "unqueued": owner.settings.unqueued if isinstance(owner.settings, TeamSettings) else {},
-        }
-        of_pools = [(field, name, gpus) for field, amounts in given.items() for name, gpus in amounts.items() if name in resolved.pools]
-        for field, name, gpus in of_pools:
-            pool = resolved.pools[name]
+        for field in ("shares", "borrowing_limits", "lending_limits", "unqueued"):
+            amounts: GpusOfPools = getattr(owner.settings, field, {})
+            yield from _parts_of_nodes(resolved, f"{owner.path}.{field}", amounts)
+
+
+def _parts_of_nodes(resolved: ResolvedSettings, path: str, amounts: GpusOfPools) -> Iterator[SettingsProblem]:
+    for name, gpus in amounts.items():
+        if (pool := resolved.pools.get(name)) and uses_whole_nodes(resolved, pool):
             is_slice = getattr(pool.settings, "tpu_topology", None) is not None
             unit = pool.ceiling.gpus if is_slice else pool.gpus_per_node
-            if uses_whole_nodes(resolved, pool) and gpus % unit:
+            if gpus % unit:
                 what = f"the {unit} chips of the slice" if is_slice else f"the {unit} GPUs or chips of a {pool.machines[0].name}"
                 problem = f"is not a multiple of {what}, which workloads use as a whole"
                 lower = gpus // unit * unit
                 near = f"{lower} or {lower + unit}" if lower + unit <= pool.ceiling.gpus else str(lower)
-                yield SettingsProblem(f"{owner.path}.{field}.{name}", str(gpus), problem, f"allowed: {near}", "part-of-a-node")
+                yield SettingsProblem(f"{path}.{name}", str(gpus), problem, f"allowed: {near}", "part-of-a-node")
 
 
 def pools_of_a_flavor_have_nodes_of_one_size(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
     """Refuse nodes of different sizes behind one flavor, if a pod uses a whole node of one of them: Kueue could not tell where it fits."""
-    sizes: dict[tuple[str, str], dict[str, int]] = {}
+    sizes: dict[str, dict[str, int]] = {}
     for name, pool in resolved.queued_pools.items():
-        climbing = [each for each in sorted(set(pool.settings.serves) & set(resolved.classes)) if _climbs(resolved, each)]
-        if climbing:
-            shared = climbing[0] if resolved.words.compute_class_label else pool.gpu.model
-            sizes.setdefault((shared, pool.gpu.name), {})[name] = pool.gpus_per_node
+        if any(each.queued and each.fallback is Fallback.STOCK_OUT for each in pool.classes):
+            sizes.setdefault(compute_class_of(resolved, pool) or pool.gpu.model, {})[name] = pool.gpus_per_node
     for pools in sizes.values():
         whole = [name for name in pools if uses_whole_nodes(resolved, resolved.pools[name])]
         if whole and len(set(pools.values())) > 1:
@@ -178,10 +175,6 @@ def pools_of_a_flavor_have_nodes_of_one_size(resolved: ResolvedSettings) -> Iter
             problem = f"one flavor stands for nodes with different numbers of GPUs ({has}), and a pod of {whole[0]} uses a whole node"
             remedy = "use machines with the same number of GPUs, or set node_sharing: true on these pools"
             yield SettingsProblem(resolved.pools[whole[0]].path, repr(whole[0]), problem, remedy, "nodes-of-different-sizes")
-
-
-def _climbs(resolved: ResolvedSettings, name: str) -> bool:
-    return resolved.classes[name].queued and resolved.classes[name].fallback is Fallback.STOCK_OUT
 
 
 def shares_hold_on_whole_nodes_only(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
