@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from flexspot.lab.home import LabHome
 
 CHECKOUT = Path(__file__).resolve().parents[1]
-LOCAL_RESOURCES = 75
+LOCAL_RESOURCES = 77
 """Resources of the shipped local stack, including components and the stack itself."""
 
 FOLDERS = (*command_line.SOURCE_ROOTS, "stacks")

@@ -42,7 +42,7 @@ COUNTS = {
     "gcp:projects": (0, 3, 3, 0, 0),
     "gcp:serviceaccount": (0, 7, 9, 0, 0),
     "gcp:storage": (0, 12, 15, 0, 0),
-    "kubernetes:admissionregistration.k8s.io": (15, 13, 13, 13, 13),
+    "kubernetes:admissionregistration.k8s.io": (17, 15, 15, 15, 15),
     "kubernetes:apps": (0, 1, 1, 1, 1),
     "kubernetes:cloud.google.com": (0, 0, 1, 0, 0),
     "kubernetes:core": (14, 33, 47, 34, 48),

@@ -233,7 +233,7 @@ def test_removing_a_pool_deletes_its_resources_and_updates_only_derived_ones(dep
     derived = {"Queues/queues", "Cohort/queues-acme-cohort", "KueueController/kueue", "Release/kueue-release"}
     # The ceilings of the whole cluster, the API server's facts about its pools, and their cost.
     derived |= {"GkeCluster/cluster", "Cluster/cluster-cluster", "MonthlyCost/monthly-cost"}
-    derived |= {"ValidatingAdmissionPolicy/admission-flexspot"}
+    derived |= {"ValidatingAdmissionPolicy/admission-flexspot", "ValidatingAdmissionPolicy/admission-flexspot-guarantee"}
     assert changes.updated == derived | VIEWS | of_teams
     assert (changes.created, changes.replaced) == (set(), set())
     assert previewed == changes.counts
