@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from cel_evaluator import judged
 
 from flexspot.policies.admission.guarantee import Guarantee, guarantee_policies
-from flexspot.policies.admission.scheduling_options import CONTAINER_LIMITS, QUEUES, UNQUEUED
+from flexspot.policies.admission.scheduling_options import CONTAINER_LIMITS, QUEUES, UNQUEUED_POOLS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,7 +32,7 @@ FACTS = Guarantee(
     pools=POOLS,
 )
 COMES, GOES, CLAIMS, STOPS, ELSEWHERE = guarantee_policies(FACTS)
-ANNOTATIONS = {QUEUES: "big=l4.l4-spot cpu= default=l4.l4-spot", CONTAINER_LIMITS: "cpu=16 memory=64Gi", UNQUEUED: "l4-on-demand"}
+ANNOTATIONS = {QUEUES: "big=l4.l4-spot cpu= default=l4.l4-spot", CONTAINER_LIMITS: "cpu=16 memory=64Gi", UNQUEUED_POOLS: "l4-on-demand"}
 """Annotations of the team's namespace."""
 
 Object = dict[str, Any]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from manifests import Manifest, idle_job, manifest
 
 from flexspot.policies.admission.cel import text
 from flexspot.policies.admission.policy import KEYS, PATCHES, AdmissionPolicy, admission_policies, labelled
+from flexspot.policies.admission.variables import MODULES, TEXT
 from flexspot.policies.judging import Level
 from flexspot.policies.own_rules.evaluation import CelError, evaluate
 from flexspot.policies.rules import all_rules
@@ -170,3 +172,11 @@ def test_a_text_is_the_same_in_cel(words: str) -> None:
 def test_an_expression_that_fails_raises_an_error() -> None:
     with pytest.raises(CelError):
         evaluate("object.missing", object={})
+
+
+def test_a_constant_that_the_text_of_the_rules_names_has_one_meaning() -> None:
+    named = set(re.findall(r"\$([A-Z][A-Z0-9_]+)", str(TEXT)))
+    values = {name: [vars(module)[name] for module in MODULES if name in vars(module)] for name in named}
+
+    assert len(named) > 30
+    assert {name: found for name, found in values.items() if any(each != found[0] for each in found)} == {}

@@ -48,15 +48,17 @@ def facts_of(plan: Plan) -> Mapping[str, str]:
     return dict(sorted(found.items()))
 
 
-QUEUES, PROJECTS, CONTAINER_LIMITS, UNQUEUED = (f"flexspot.dev/{name}" for name in ("queues", "projects", "container-limits", "unqueued"))
+QUEUES, PROJECTS, CONTAINER_LIMITS, UNQUEUED_POOLS = (
+    f"flexspot.dev/{name}" for name in ("queues", "projects", "container-limits", "unqueued")
+)
 """Annotations of a team's namespace, which the policies read. Only the platform's operators may change a namespace."""
 
 
 def team_annotations(plan: Plan, team: TeamPlan) -> dict[str, str]:
     """Return the facts of a plan that differ between teams, as annotations of the team's namespace.
 
-    QUEUES has `NAME=FLAVOR.POOL,...` for each queue. A queue for work without GPUs leads to no pool. UNQUEUED has the pools that the team's
-    other work may use.
+    QUEUES has `NAME=FLAVOR.POOL,...` for each queue. A queue for work without GPUs leads to no pool. UNQUEUED_POOLS has the pools that
+    other work of the team may use.
     """
     flavors = {flavor.name: flavor for flavor in plan.flavors}
     queues = {
@@ -69,7 +71,7 @@ def team_annotations(plan: Plan, team: TeamPlan) -> dict[str, str]:
         QUEUES: " ".join(f"{name}={','.join(ways)}" for name, ways in sorted(queues.items())),
         PROJECTS: " ".join(sorted(team.projects)),
         CONTAINER_LIMITS: " ".join(f"{name}={most}" for name, most in team.container_limits.items()),
-        UNQUEUED: " ".join(team.unqueued_pools),
+        UNQUEUED_POOLS: " ".join(team.unqueued_pools),
     }
     return {name: value for name, value in written.items() if value}
 

@@ -36,17 +36,17 @@ if TYPE_CHECKING:
 
 TEXT: Final = read("rules.yaml")
 
-_MODULES = (
+MODULES = (
     *(cel, node_labels, scheduling_options, labels, placement, pod_gpus, gpu_machines, gke),
     *(gke_pools, gpu_requests, interruptions, objects, quotas, storage, queued_work),
 )
-"""Modules whose constants rules.yaml names. If two have the same name, as UNQUEUED, the last one counts."""
+"""Modules whose constants rules.yaml names. A test keeps two constants of one name out."""
 
 _OF_DEVICES = {f"{prefix}{kind.instance_label}-": kind for prefix in PREFIXES for kind in ON_EC2}
 """Prefixes of Karpenter's labels that describe the devices of a kind."""
 
 NAMES: Final = Names(
-    facts={name: value for module in _MODULES for name, value in vars(module).items() if name.isupper()}
+    facts={name: value for module in MODULES for name, value in vars(module).items() if name.isupper()}
     | {
         "POOL_LABELS": sorted(POOL_LABELS),
         "spotLabels": {key: sorted(values) for key, values in SPOT_LABELS.items()},
