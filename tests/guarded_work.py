@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from cel_evaluator import judged
 
 from flexspot.policies.admission.guarantee import Guarantee, guarantee_policies
-from flexspot.policies.admission.scheduling_options import CONTAINER_LIMITS, QUEUES, UNQUEUED_POOLS
+from flexspot.policies.admission.scheduling_options import CONTAINER_LIMITS, POD_SIZES, QUEUES, UNQUEUED_POOLS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,14 +25,17 @@ FACTS = Guarantee(
     unqueued=("gpu-production",),
     longest_grace=120,
     topology_levels=("cloud.google.com/gce-topology-block",),
-    whole_nodes=(4, 8),
-    most_in_parts=1,
     gpu_node_labels=("nvidia.com/gpu.product",),
     pool_label="karpenter.sh/nodepool",
     pools=POOLS,
 )
 COMES, GOES, CLAIMS, STOPS, ELSEWHERE = guarantee_policies(FACTS)
-ANNOTATIONS = {QUEUES: "big=l4.l4-spot cpu= default=l4.l4-spot", CONTAINER_LIMITS: "cpu=16 memory=64Gi", UNQUEUED_POOLS: "l4-on-demand"}
+ANNOTATIONS = {
+    QUEUES: "big=l4.l4-spot cpu= default=l4.l4-spot",
+    CONTAINER_LIMITS: "cpu=16 memory=64Gi",
+    UNQUEUED_POOLS: "l4-on-demand",
+    POD_SIZES: "1 whole-4 whole-8",
+}
 """Annotations of the team's namespace."""
 
 Object = dict[str, Any]

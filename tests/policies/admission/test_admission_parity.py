@@ -25,7 +25,7 @@ from stack_readings import readings_of
 
 from flexspot.capacity.catalog.platform import Platform
 from flexspot.policies.admission.policy import admission_policies
-from flexspot.policies.admission.scheduling_options import LABEL, MOST_GPUS, QUEUED, QUEUES, VIA, WAY, facts_of, team_annotations
+from flexspot.policies.admission.scheduling_options import LABEL, MOST_GPUS, POD_SIZES, QUEUED, QUEUES, VIA, WAY, facts_of, team_annotations
 from flexspot.policies.core import read_source
 from flexspot.policies.inventory.pod_gpus import SYSTEM_NAMESPACE
 from flexspot.policies.inventory.reading.source import from_manifest
@@ -203,3 +203,10 @@ def test_each_rule_has_an_object_that_breaks_it() -> None:
 
     # Without the facts of a platform no queue is known.
     assert {validation.rule for policy in WITHOUT_FACTS for validation in policy.validations} - broken == {"job-without-queue"}
+
+
+def test_a_teams_namespace_has_the_numbers_of_gpus_that_its_queued_pods_may_have() -> None:
+    plan = plan_of("prod-gke")
+
+    sizes = {team.name: team_annotations(plan, team)[POD_SIZES] for team in plan.teams}
+    assert sizes == {"ads": "1", "nlp": "1 whole-4 whole-8", "search": "1 whole-8", "vision": "1 whole-4 whole-8"}

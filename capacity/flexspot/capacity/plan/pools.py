@@ -207,15 +207,16 @@ def _zones_with_the_machine(resolved: ResolvedSettings, pool: ResolvedPool) -> t
 def uses_whole_nodes(resolved: ResolvedSettings, pool: ResolvedPool) -> bool:
     """Return whether each pod of a pool uses all devices of its node.
 
-    It must on TPU hosts, where GKE starts no other pods. It does where several teams share machines with several GPUs: quotas are sums, and
-    smaller pods of one team could leave no node with enough free GPUs for a pod of another. Autopilot has no ceiling of nodes, so that it
-    starts another one.
+    It must on TPU hosts, where GKE starts no other pods. It does on large nodes that several teams use. Quotas are sums, and smaller pods
+    of one team could leave no node with enough free GPUs for a pod of another.
     """
-    if pool.gpu.accelerator is TPU:
-        return True
-    if resolved.autopilot or pool.settings.node_sharing or not pool.queued or pool.gpus_per_node == 1:
-        return False
-    return sum(pool.name in team.shares or pool.name in team.unqueued for team in resolved.settings.teams) > 1
+    return pool.gpu.accelerator is TPU or (has_shared_large_nodes(resolved, pool) and not pool.settings.node_sharing)
+
+
+def has_shared_large_nodes(resolved: ResolvedSettings, pool: ResolvedPool) -> bool:
+    """Return whether several teams use a queued pool whose nodes have several GPUs. Not on Autopilot, which can always add another node."""
+    users = [team for team in resolved.settings.teams if pool.name in team.shares or pool.name in team.unqueued]
+    return pool.queued and pool.gpus_per_node > 1 and len(users) > 1 and not resolved.autopilot
 
 
 def _device_taint(pool: ResolvedPool) -> Taint:

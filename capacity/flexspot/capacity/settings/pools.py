@@ -83,8 +83,8 @@ class PoolSettings(DescribedRecord):
     """The workload classes that may use the pool. A pool that serves a single class is tainted for it."""
 
     node_sharing: bool = False
-    """Let pods share nodes with several GPUs where several teams share the pool. Pods of one team may then leave no node with enough free
-    GPUs for a pod within another team's share. Default: a pod uses all GPUs of its node."""
+    """If true, several pods may run on one node of a pool that several teams use. Pods of one team may then leave no node with enough free
+    GPUs for a pod within another team's share. If false, each pod there uses all GPUs of its node. No effect on other pools."""
 
     @model_validator(mode="after")
     def _has_a_ceiling(self) -> Self:

@@ -49,10 +49,6 @@ class Guarantee:
     """Longest grace period in seconds."""
     topology_levels: tuple[str, ...] = ()
     """Node labels by which queued work may ask for a topology."""
-    whole_nodes: tuple[int, ...] = ()
-    """GPUs of the nodes that queued pods use as a whole."""
-    most_in_parts: int = 0
-    """The most GPUs of other nodes for queued pods."""
     gpu_node_labels: tuple[str, ...] = ()
     """Keys of node labels such that each GPU node has at least one, and no other node has any."""
     pool_label: str = ""
@@ -64,16 +60,11 @@ class Guarantee:
 def guarantee_of(plan: Plan) -> Guarantee:
     """Return the guarantee of a plan."""
     queued = {route.priority_class: route.max_run_seconds for route in plan.routes if route.queued}
-    names = {name for flavor in plan.flavors for name in flavor.pools}
-    queued_pools = [pool for pool in plan.pools if pool.name in names]
-    as_a_whole = [pool for pool in queued_pools if any(taint.key == WHOLE_NODE_TAINT for taint in pool.taints)]
     return Guarantee(
         queued=dict(sorted(queued.items())),
         unqueued=tuple(sorted({each.name for each in plan.priorities} - queued.keys())),
         longest_grace=max([LONGEST_NOTICE_SECONDS, *(route.grace_seconds for route in plan.routes)]),
         topology_levels=tuple(sorted({level for topology in plan.topologies for level in topology.levels})),
-        whole_nodes=tuple(sorted({pool.gpus_per_node for pool in as_a_whole})),
-        most_in_parts=max((pool.gpus_per_node for pool in queued_pools if pool not in as_a_whole), default=0),
         gpu_node_labels=tuple(sorted({_gpu_label(flavor.node_labels) for flavor in plan.flavors})),
         pool_label=next((pool.pool_label[0] for pool in plan.pools if pool.pool_label), ""),
         pools=tuple(pool_lines(plan, pool) for pool in plan.pools),
@@ -120,8 +111,6 @@ def _constants(guarantee: Guarantee) -> dict[str, str]:
         "unqueuedKinds": texts(UNQUEUED_KINDS),
         "groupsOfPods": f"[{sizes}].max()",
         "wholeNode": text(WHOLE_NODE_TAINT),
-        "wholeNodes": f"[{', '.join(map(str, guarantee.whole_nodes))}]",
-        "mostInParts": str(guarantee.most_in_parts),
         "gpuNodeLabels": texts(guarantee.gpu_node_labels),
         "poolLabel": text(guarantee.pool_label or "the labels that flexspot render writes"),
         "pools": f"[{', '.join(map(texts, guarantee.pools))}]",

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 from flexspot.capacity.catalog.accelerators import RESOURCES
 from flexspot.capacity.catalog.capacity_type import CapacityType
-from flexspot.capacity.catalog.node_labels import COMPUTE_CLASS_LABEL, GKE_QUEUED_LABEL, GKE_SPOT_LABEL
+from flexspot.capacity.catalog.node_labels import COMPUTE_CLASS_LABEL, GKE_QUEUED_LABEL, GKE_SPOT_LABEL, WHOLE_NODE_TAINT
 from flexspot.capacity.catalog.platform import Platform
 from flexspot.policies.pods.scheduling_options import SPOT_LABELS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Container, Iterator, Mapping
 
     from flexspot.capacity.plan.model import FlavorPlan, Plan, PoolPlan, Taint, TeamPlan
 
@@ -48,8 +48,8 @@ def facts_of(plan: Plan) -> Mapping[str, str]:
     return dict(sorted(found.items()))
 
 
-QUEUES, PROJECTS, CONTAINER_LIMITS, UNQUEUED_POOLS = (
-    f"flexspot.dev/{name}" for name in ("queues", "projects", "container-limits", "unqueued")
+QUEUES, PROJECTS, CONTAINER_LIMITS, UNQUEUED_POOLS, POD_SIZES = (
+    f"flexspot.dev/{name}" for name in ("queues", "projects", "container-limits", "unqueued", "gpus-per-pod")
 )
 """Annotations of a team's namespace, which the policies read. Only the platform's operators may change a namespace."""
 
@@ -58,7 +58,7 @@ def team_annotations(plan: Plan, team: TeamPlan) -> dict[str, str]:
     """Return the facts of a plan that differ between teams, as annotations of the team's namespace.
 
     QUEUES has `NAME=FLAVOR.POOL,...` for each queue. A queue for work without GPUs leads to no pool. UNQUEUED_POOLS has the pools that
-    other work of the team may use.
+    other work of the team may use. POD_SIZES has the numbers of GPUs that a queued pod may have, `whole-N` for all of a node.
     """
     flavors = {flavor.name: flavor for flavor in plan.flavors}
     queues = {
@@ -72,8 +72,19 @@ def team_annotations(plan: Plan, team: TeamPlan) -> dict[str, str]:
         PROJECTS: " ".join(sorted(team.projects)),
         CONTAINER_LIMITS: " ".join(f"{name}={most}" for name, most in team.container_limits.items()),
         UNQUEUED_POOLS: " ".join(team.unqueued_pools),
+        POD_SIZES: " ".join(_pod_sizes(plan, {name for ways in queues.values() for name in ways})),
     }
     return {name: value for name, value in written.items() if value}
+
+
+def _pod_sizes(plan: Plan, ways: Container[str]) -> list[str]:
+    pools = {pool.name: pool for pool in plan.pools}
+    sizes: set[tuple[int, str]] = set()
+    for pool in (pools[name] for flavor in plan.flavors for name in flavor.pools if _through(flavor, name) in ways):
+        most = pool.gpus_per_node
+        is_whole = any(taint.key == WHOLE_NODE_TAINT for taint in pool.taints)
+        sizes |= {(most, f"whole-{most}")} if is_whole else {(size, str(size)) for size in range(1, most + 1)}
+    return [size for _, size in sorted(sizes)]
 
 
 def _through(flavor: FlavorPlan, pool: str) -> str:

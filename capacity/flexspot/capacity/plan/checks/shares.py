@@ -12,7 +12,7 @@ from flexspot.capacity.catalog.platform import PrometheusKind, partition_of
 from flexspot.capacity.catalog.price_book import HOURS_OF_A_MONTH
 from flexspot.capacity.catalog.workload_classes import Fallback
 from flexspot.capacity.plan.cpu_work import CPU_QUEUE, cpu_names, has_room, room_of
-from flexspot.capacity.plan.pools import compute_class_of, uses_whole_nodes
+from flexspot.capacity.plan.pools import compute_class_of, has_shared_large_nodes, uses_whole_nodes
 from flexspot.capacity.plan.teams import is_role
 from flexspot.capacity.settings.platform import EksSettings, GkeSettings, LocalSettings
 from flexspot.capacity.settings.teams import RESERVED_GROUPS, AdmissionMode, CohortSettings, Stop
@@ -178,11 +178,10 @@ def pools_of_a_flavor_have_nodes_of_one_size(resolved: ResolvedSettings) -> Iter
 
 
 def shares_hold_on_whole_nodes_only(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
-    """Warn about pools whose pods may use parts of nodes although several teams have shares of them."""
-    for name, pool in resolved.queued_pools.items():
-        owners = [team.name for team in resolved.settings.teams if name in team.shares]
-        if pool.settings.node_sharing and pool.gpus_per_node > 1 and len(owners) > 1:
-            problem = f"pods of one team may leave no node with enough free GPUs for a pod within another's share ({', '.join(owners)})"
+    """Warn about pools whose pods may use parts of nodes although several teams use them."""
+    for pool in resolved.queued_pools.values():
+        if has_shared_large_nodes(resolved, pool) and not uses_whole_nodes(resolved, pool):
+            problem = "pods of one team may leave no node with enough free GPUs for a pod within another's share"
             remedy = "leave it out, or use machines with one GPU"
             yield SettingsProblem(f"{pool.path}.node_sharing", "true", problem, remedy, "guarantee-not-held", refused=False)
 
