@@ -15,10 +15,14 @@ if TYPE_CHECKING:
     from flexspot.policies.admission.policy import AdmissionPolicy
 
 TEAM = "team-a"
+_NO_CLASS = "label cloud.google.com/compute-class="
+_L4 = ("resource nvidia.com/gpu", "label nvidia.com/gpu.product=l4")
 POOLS = (
-    ("h100", "label karpenter.sh/nodepool=h100", "label nvidia.com/gpu.product=h100", "taint flexspot.dev/whole-node=8:NoSchedule"),
-    ("l4-on-demand", "label karpenter.sh/nodepool=l4-on-demand", "label nvidia.com/gpu.product=l4"),
-    ("l4-spot", "label karpenter.sh/nodepool=l4-spot", "label nvidia.com/gpu.product=l4", "taint example.com/spot=true:NoSchedule"),
+    ("h100", "resource nvidia.com/gpu", "label karpenter.sh/nodepool=h100", _NO_CLASS, "taint flexspot.dev/whole-node=8:NoSchedule"),
+    ("l4-class", *_L4, "label cloud.google.com/compute-class=inference", "taint cloud.google.com/compute-class=inference:NoSchedule"),
+    ("l4-on-demand", *_L4, "label karpenter.sh/nodepool=l4-on-demand", _NO_CLASS),
+    ("l4-spot", *_L4, "label karpenter.sh/nodepool=l4-spot", _NO_CLASS, "taint example.com/spot=true:NoSchedule"),
+    ("v6e", "resource google.com/tpu", "label karpenter.sh/nodepool=v6e", _NO_CLASS),
 )
 FACTS = Guarantee(
     queued={"gpu-notebooks": 28800, "gpu-training": 576000},

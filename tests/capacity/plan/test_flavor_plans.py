@@ -11,7 +11,8 @@ ON_GKE = {"reservation": {"name": "bought"}}
 ON_EKS = {"reservation": {"tags": {"purpose": "gpu"}}}
 
 
-def test_a_stock_out_class_has_one_flavor_per_accelerator_on_eks_with_only_gpu_labels() -> None:
+def test_a_stock_out_class_has_one_flavor_per_accelerator_on_eks_whose_label_only_its_nodes_have() -> None:
+    """With labels of the GPU alone, its pods could select another pool with this GPU, and Kueue would not count them there."""
     plan = plan_of(
         eks(
             pool("l4-spot", "g6.xlarge", "spot", 2, "climb"),
@@ -22,7 +23,8 @@ def test_a_stock_out_class_has_one_flavor_per_accelerator_on_eks_with_only_gpu_l
     )
 
     def gpu(name: str) -> dict[str, str]:
-        return {"karpenter.k8s.aws/instance-gpu-memory": "22888", "karpenter.k8s.aws/instance-gpu-name": name}
+        labels = {"karpenter.k8s.aws/instance-gpu-memory": "22888", "karpenter.k8s.aws/instance-gpu-name": name}
+        return labels | {"flexspot.dev/flavor": f"any-{name}"}
 
     assert {flavor.name: (flavor.pools, flavor.node_labels, flavor.ceiling.gpus) for flavor in plan.flavors} == {
         "any-a10g": (("a10g",), gpu("a10g"), 3),

@@ -14,7 +14,7 @@ from valid_settings import valid_settings
 
 from flexspot.capacity.catalog.accelerators import BY_RESOURCE
 from flexspot.capacity.catalog.capacity_type import CapacityType, facts_of
-from flexspot.capacity.catalog.node_labels import COMPUTE_CLASS_LABEL
+from flexspot.capacity.catalog.node_labels import COMPUTE_CLASS_LABEL, FLAVOR_LABEL
 from flexspot.capacity.catalog.platform import VOCABULARIES, Platform
 from flexspot.capacity.plan.build import build_plan
 from flexspot.capacity.plan.model import Amount, CohortPlan, plan_data
@@ -95,7 +95,7 @@ def test_every_label_of_a_flavor_is_on_the_nodes_of_its_pools_before_they_boot(v
     plan = plan_of(value)
     words = VOCABULARIES[plan.cloud]
     devices = [gpu for pool in plan.pools if (gpu := machines_of_pool(plan, pool)[0].gpu)]
-    before_boot = {words.pool_label, *(label for gpu in devices for label in words.device_labels(gpu)), COMPUTE_CLASS_LABEL}
+    before_boot = {words.pool_label, *(label for gpu in devices for label in words.device_labels(gpu)), COMPUTE_CLASS_LABEL, FLAVOR_LABEL}
     before_boot |= {label for facts in facts_of(words.facts).values() for label in facts.autoscaler_labels}
     pools = {pool.name: pool for pool in plan.pools}
     for flavor in plan.flavors:

@@ -56,7 +56,7 @@ def test_where_the_autoscaler_chooses_among_pools_gpu_labels_select_the_flavors_
 
     name, memory = "karpenter.k8s.aws/instance-gpu-name", "karpenter.k8s.aws/instance-gpu-memory"
     pools = {"karpenter.sh/nodepool": ["a100-large", "h100"]}
-    assert terms == [{**pools, memory: ["81920"], name: ["a100"]}, {**pools, memory: ["81920"], name: ["h100"]}]
+    assert terms == [{**pools, "flexspot.dev/flavor": [f"any-{gpu}-80gb"], memory: ["81920"], name: [gpu]} for gpu in ("a100", "h100")]
     [any_of_them] = objects_of(plan, "checkpointed-job", TRAINING)
     assert pools_of(any_of_them["spec"]["template"]["spec"]) == ["a100", "a100-large", "h100", "l4"]
 

@@ -6,6 +6,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from autopilot_settings import autopilot_settings
 from cel_evaluator import judged
 from planted_defects import resources_of
 from service_plans import JUPYTER, QUEUES, SERVER, standing_plan
@@ -13,6 +14,8 @@ from workload_plans import IMAGE, STACKS, plan_of, pod_specs
 
 from flexspot.capacity.catalog.node_labels import QUEUE_LABEL, TEAM_LABEL
 from flexspot.capacity.catalog.platform import Platform
+from flexspot.capacity.plan.build import build_plan
+from flexspot.capacity.settings.stack_file import parse_settings
 from flexspot.capacity.values.verdict import Verdict
 from flexspot.capacity.workloads.kinds import objects_of
 from flexspot.capacity.workloads.requests import SERVICE_ACCOUNT, WorkloadError
@@ -138,12 +141,12 @@ def test_rules_recognize_the_idle_limit_and_the_single_pod_of_a_deployed_noteboo
 
 @pytest.mark.slow
 @pytest.mark.parametrize("rendered,kinds", [(jobs, {"Job", "JobSet"}), (services, {"Job", "CronJob"})])
-@pytest.mark.parametrize("stack", STACKS)
+@pytest.mark.parametrize("stack", [*STACKS, "autopilot"])
 def test_a_member_may_submit_everything_that_can_be_rendered(
     stack: str, rendered: Callable[[Plan], Iterator[KubeObject]], kinds: set[str]
 ) -> None:
     """Admission rejects none of it, whoever submits it."""
-    plan = plan_of(stack)
+    plan = build_plan(parse_settings(autopilot_settings(), stack)) if stack == "autopilot" else plan_of(stack)
     comes, *_ = guarantee_policies(guarantee_of(plan))
     read = {team.name: team_annotations(plan, team) for team in plan.teams}
 

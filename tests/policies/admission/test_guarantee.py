@@ -37,7 +37,7 @@ from guarded_work import (
 from snapshot_fixtures import assert_snapshot
 
 from flexspot.policies.admission.guarantee import NAME, guarantee_policies
-from flexspot.policies.admission.scheduling_options import PROJECTS, QUEUES
+from flexspot.policies.admission.scheduling_options import PROJECTS, QUEUES, UNQUEUED_POOLS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -200,7 +200,7 @@ def test_a_launcher_is_in_the_queue_of_its_workers_and_tolerates_no_gpu_node_by_
     assert broken(queued(job_set(launcher(), pod()), "cpu")) == {"work-in-the-wrong-queue"}
     led = job_set(launcher(tolerations=[{"key": "nvidia.com/gpu", "operator": "Exists"}]), pod())
     assert broken(led) == {"tolerates-too-much"}
-    assert broken(led, old=job_set(launcher(), pod())) == set(), "Kueue may have given it the tolerations of its workers' flavor"
+    assert broken(led, old=job_set(launcher(), pod())) == {"tolerates-too-much"}, "an update, too"
 
 
 GPU, POOL = "nvidia.com/gpu.product", "karpenter.sh/nodepool"
@@ -254,6 +254,7 @@ def test_a_pod_of_several_gpus_is_refused_with_the_line_or_the_sizes_that_nodes_
     assert part.endswith("request one of these: 1, 4, 8")
 
 
+CLASS = "cloud.google.com/compute-class"
 SPOT = {"tolerations": [{"key": "example.com/spot", "operator": "Exists"}]}
 
 
@@ -270,7 +271,10 @@ def selected(*expressions: Object, **more: Any) -> Object:
         (pod(priorityClassName="gpu-production", **SPOT), True),
         (pod(priorityClassName="gpu-production", nodeSelector={POOL: "l4-on-demand"}, **SPOT), False),
         (pod(priorityClassName="gpu-production", nodeSelector={"topology.kubernetes.io/zone": "a"}, **SPOT), True),
-        (pod(priorityClassName="gpu-production", nodeSelector={GPU: "h100"}, gpus=8, **whole_node("8")), True),
+        (pod(priorityClassName="gpu-production", gpus=8, **whole_node("8")), True),
+        (pod(priorityClassName="gpu-production", nodeSelector={CLASS: "inference"}), True),
+        (selected({"key": CLASS, "operator": "In", "values": ["inference"]}), True),
+        (selected({"key": CLASS, "operator": "DoesNotExist"}), False),
         (selected({"key": POOL, "operator": "In", "values": ["l4-on-demand"]}, **SPOT), False),
         (selected({"key": POOL, "operator": "NotIn", "values": ["l4-spot"]}, **SPOT), False),
         (selected({"key": GPU, "operator": "In", "values": ["l4"]}, **SPOT), True),
@@ -289,6 +293,14 @@ def test_a_service_runs_only_in_pools_in_which_its_team_has_gpus_outside_of_queu
     deployment = made("apps/v1", "Deployment", {"template": {"spec": spec}})
 
     assert broken(deployment) == ({"unqueued-elsewhere"} if refused else set())
+
+
+def test_a_service_of_a_compute_class_selects_its_class_alone() -> None:
+    """GKE adds the toleration, and refuses other selectors beside the class."""
+    spec = pod(priorityClassName="gpu-production", nodeSelector={CLASS: "inference"})
+    deployment = made("apps/v1", "Deployment", {"template": {"spec": spec}})
+
+    assert broken(deployment, namespace_annotations={**ANNOTATIONS, UNQUEUED_POOLS: "l4-class"}) == set()
 
 
 def test_a_service_elsewhere_is_refused_with_the_pools_of_its_team() -> None:
@@ -371,6 +383,9 @@ def test_people_request_no_gpus_outside_of_teams(kind: Callable[[Object], Object
 
     assert broken(kind(pod()), policy=ELSEWHERE) == {"gpus-outside-of-teams"}
     assert broken(kind(without) if kind is not QUEUED[1] else job_set(without), policy=ELSEWHERE) == set()
+    daemons = made("apps/v1", "DaemonSet", {"template": {"spec": pod(gpus=8)}})
+    assert broken(daemons, policy=ELSEWHERE) == {"gpus-outside-of-teams"}
+    assert broken(job_set(*[without] * 64, pod()), policy=ELSEWHERE) == {"gpus-outside-of-teams"}
     assert broken(kind(pod()), policy=ELSEWHERE, sender="system:serviceaccount:gpu-operator:gpu-operator") == {NOT_EVALUATED}
 
 

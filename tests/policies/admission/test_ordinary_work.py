@@ -11,12 +11,12 @@ import yaml
 from cel_evaluator import judged
 from guarded_work import ANNOTATIONS, COMES, TEAM
 
-from flexspot.policies.admission.scheduling_options import CONTAINER_LIMITS
+from flexspot.policies.admission.scheduling_options import CONTAINER_LIMITS, UNQUEUED_POOLS
 
 FOLDER = Path(__file__).with_name("ordinary_work")
 TRAIN_JOBS = sorted(FOLDER.glob("train-job-*.yaml"))
 ORDINARY, REFUSED = sorted({*FOLDER.glob("*.yaml")} - {*TRAIN_JOBS}), sorted(FOLDER.glob("refused/*.yaml"))
-LARGE = {**ANNOTATIONS, CONTAINER_LIMITS: "cpu=192 memory=2Ti"}
+LARGE = {**ANNOTATIONS, CONTAINER_LIMITS: "cpu=192 memory=2Ti", UNQUEUED_POOLS: "l4-on-demand v6e"}
 
 OWN_ACCOUNT = "GPU work acts as `workloads`: with a missing account it would hold GPUs and create no pods"
 ALL_OF_A_SECRET = "a Secret read as a whole may show a container its node's other GPUs; a prefix makes it safe"  # noqa: S105 -- a reason

@@ -83,6 +83,9 @@ CLASS_LABEL = f"{OWN_LABELS}class"
 CAPACITY_TAINT = f"{OWN_LABELS}capacity-type"
 """Key of the taint that repels work from capacity that the cloud reclaims, where the cloud has no such taint."""
 
+FLAVOR_LABEL = f"{OWN_LABELS}flavor"
+"""Label of nodes of pools among which the autoscaler chooses. Its value is the flavor that stands for all of them."""
+
 WHOLE_NODE_TAINT = f"{OWN_LABELS}whole-node"
 """Key of the taint on nodes whose pods use all of their GPUs. Its value is their number."""
 

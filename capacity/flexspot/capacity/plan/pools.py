@@ -13,6 +13,7 @@ from flexspot.capacity.catalog.node_labels import (
     CAPACITY_TAINT,
     CLASS_LABEL,
     COMPUTE_CLASS_LABEL,
+    FLAVOR_LABEL,
     GKE_ACCELERATOR_COUNT_LABEL,
     GKE_GPU_CLIENTS_LABEL,
     GKE_GPU_DRIVER_LABEL,
@@ -186,6 +187,7 @@ def _known_labels(resolved: ResolvedSettings, pool: ResolvedPool) -> dict[str, s
         **pool.device_labels,
         **_tpu_topology(pool),
         **resolved.facts[pool.settings.capacity_type].autoscaler_labels,
+        **({FLAVOR_LABEL: flavor} if (flavor := shared_flavor(resolved, pool)) and resolved.words.compute_class_label is None else {}),
     }
 
 
@@ -214,9 +216,21 @@ def uses_whole_nodes(resolved: ResolvedSettings, pool: ResolvedPool) -> bool:
 
 
 def has_shared_large_nodes(resolved: ResolvedSettings, pool: ResolvedPool) -> bool:
-    """Return whether several teams use a queued pool whose nodes have several GPUs. Not on Autopilot, which can always add another node."""
-    users = [team for team in resolved.settings.teams if pool.name in team.shares or pool.name in team.unqueued]
+    """Return whether several teams use a queued pool, or others of its flavor, and its nodes have several GPUs.
+
+    Not on Autopilot, which can always add another node.
+    """
+    flavor = shared_flavor(resolved, pool)
+    names = {name for name, each in resolved.pools.items() if each is pool or (flavor and shared_flavor(resolved, each) == flavor)}
+    users = [team for team in resolved.settings.teams if not names.isdisjoint({**team.shares, **team.unqueued})]
     return pool.queued and pool.gpus_per_node > 1 and len(users) > 1 and not resolved.autopilot
+
+
+def shared_flavor(resolved: ResolvedSettings, pool: ResolvedPool) -> str | None:
+    """Return the name of the flavor of all pools among which the autoscaler chooses at a stock-out. None if the pool has its own."""
+    if not any(each.queued and each.fallback is Fallback.STOCK_OUT for each in pool.classes):
+        return None
+    return f"any-{compute_class_of(resolved, pool) or pool.gpu.model}"
 
 
 def _device_taint(pool: ResolvedPool) -> Taint:

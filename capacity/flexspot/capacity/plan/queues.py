@@ -7,7 +7,7 @@ import json
 from typing import TYPE_CHECKING
 
 from flexspot.capacity.catalog.capacity_type import RunTimeSetting
-from flexspot.capacity.catalog.node_labels import CLASS_LABEL, COMPUTE_CLASS_LABEL, GPU_RESOURCE, WHOLE_NODE_TAINT
+from flexspot.capacity.catalog.node_labels import CLASS_LABEL, COMPUTE_CLASS_LABEL, FLAVOR_LABEL, GPU_RESOURCE, WHOLE_NODE_TAINT
 from flexspot.capacity.catalog.platform import Platform
 from flexspot.capacity.catalog.workload_classes import Fallback, Removal
 from flexspot.capacity.plan.model import (
@@ -23,6 +23,7 @@ from flexspot.capacity.plan.model import (
     RoutePool,
     TopologyPlan,
 )
+from flexspot.capacity.plan.pools import shared_flavor
 from flexspot.capacity.settings.teams import Stop
 
 if TYPE_CHECKING:
@@ -78,11 +79,9 @@ def flavor_plans(resolved: ResolvedSettings, pools: tuple[PoolPlan, ...]) -> tup
 
 def flavor_name(resolved: ResolvedSettings, pool: PoolPlan) -> str:
     """Return the flavor of a queued pool: the pool's own, or that of all pools among which the autoscaler chooses at a stock-out."""
-    if not autoscaler_moves_on(resolved, pool):
-        return fixed_flavor_name(pool, topology_name(resolved)) if has_topology(resolved, pool) else pool.name
-    if compute_class := pool.labels.get(COMPUTE_CLASS_LABEL):
-        return f"any-{compute_class}"
-    return f"any-{pool.gpu_model}"
+    if shared := shared_flavor(resolved, resolved.pools[pool.name]):
+        return shared
+    return fixed_flavor_name(pool, topology_name(resolved)) if has_topology(resolved, pool) else pool.name
 
 
 def provisioned_on_request(resolved: ResolvedSettings, pool: PoolPlan) -> bool:
@@ -90,21 +89,16 @@ def provisioned_on_request(resolved: ResolvedSettings, pool: PoolPlan) -> bool:
     return resolved.facts[pool.capacity_type].run_time_set_by is RunTimeSetting.PROVISIONING_REQUEST
 
 
-def autoscaler_moves_on(resolved: ResolvedSettings, pool: PoolPlan) -> bool:
-    """Return whether the autoscaler, and not a queue, moves the pool's queued classes on to the next pool."""
-    return any(resolved.classes[name].queued and resolved.classes[name].fallback is Fallback.STOCK_OUT for name in pool.serves)
-
-
 def _flavor(resolved: ResolvedSettings, name: str, pools: tuple[PoolPlan, ...]) -> FlavorPlan:
     first = pools[0]
-    if not autoscaler_moves_on(resolved, first):
+    if shared_flavor(resolved, resolved.pools[first.name]) is None:
         labels = first.selector
     elif compute_class := first.labels.get(COMPUTE_CLASS_LABEL):
         # GKE rejects pods that combine a compute class with other GKE selectors.
         labels = {COMPUTE_CLASS_LABEL: compute_class}
     else:
-        # Only the GPU's labels: the autoscaler decides which pool it is.
-        labels = resolved.pools[first.name].device_labels
+        # The autoscaler decides which pool it is.
+        labels = {**resolved.pools[first.name].device_labels, FLAVOR_LABEL: name}
     taints = sorted({taint for pool in pools for taint in pool.taints}, key=lambda taint: (taint.key, taint.value))
     # Pods tolerate these by themselves. As tolerations of the flavor they would let in every class, and pods of any size.
     closed = tuple(taint for taint in taints if taint.key in {CLASS_LABEL, WHOLE_NODE_TAINT})

@@ -6,7 +6,12 @@ from typing import TYPE_CHECKING
 
 from flexspot.capacity.catalog.accelerators import RESOURCES
 from flexspot.capacity.catalog.capacity_type import CapacityType
-from flexspot.capacity.catalog.node_labels import COMPUTE_CLASS_LABEL, GKE_QUEUED_LABEL, GKE_SPOT_LABEL, WHOLE_NODE_TAINT
+from flexspot.capacity.catalog.node_labels import (
+    COMPUTE_CLASS_LABEL,
+    GKE_QUEUED_LABEL,
+    GKE_SPOT_LABEL,
+    WHOLE_NODE_TAINT,
+)
 from flexspot.capacity.catalog.platform import Platform
 from flexspot.policies.pods.scheduling_options import SPOT_LABELS
 
@@ -105,8 +110,14 @@ def _way(plan: Plan, pool: PoolPlan, flavor: FlavorPlan | None) -> str:
 
 
 def pool_lines(plan: Plan, pool: PoolPlan) -> tuple[str, ...]:
-    """Return the name of a pool, and lines LABEL and TAINT for its nodes, without taints whose toleration the cloud adds."""
-    return (pool.name, *(line for line in _way(plan, pool, None).split("\n") if line.startswith((LABEL, TAINT))))
+    """Return the name of a pool, its resource, and lines LABEL and TAINT for its nodes.
+
+    Without taints whose toleration the cloud always adds. A pool of no compute class has that label without a value.
+    """
+    labels = [line for line in _way(plan, pool, None).split("\n") if line.startswith(LABEL)]
+    of_no_class = [] if COMPUTE_CLASS_LABEL in pool.selector else [f"{LABEL}{COMPUTE_CLASS_LABEL}="]
+    taints = [f"{TAINT}{taint.key}={taint.value}:{taint.effect.value}" for taint in pool.taints if taint.key not in _GIVEN]
+    return (pool.name, f"resource {pool.resource}", *labels, *of_no_class, *taints)
 
 
 def _own_tolerations(pool: PoolPlan, flavor: FlavorPlan | None) -> Iterator[Taint]:

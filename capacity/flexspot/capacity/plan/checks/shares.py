@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 from flexspot.capacity.catalog.capacity_type import CloudQuota
 from flexspot.capacity.catalog.platform import PrometheusKind, partition_of
 from flexspot.capacity.catalog.price_book import HOURS_OF_A_MONTH
-from flexspot.capacity.catalog.workload_classes import Fallback
 from flexspot.capacity.plan.cpu_work import CPU_QUEUE, cpu_names, has_room, room_of
-from flexspot.capacity.plan.pools import compute_class_of, has_shared_large_nodes, uses_whole_nodes
+from flexspot.capacity.plan.pools import has_shared_large_nodes, shared_flavor, uses_whole_nodes
 from flexspot.capacity.plan.teams import is_role
 from flexspot.capacity.settings.platform import EksSettings, GkeSettings, LocalSettings
 from flexspot.capacity.settings.teams import RESERVED_GROUPS, AdmissionMode, CohortSettings, Stop
@@ -166,8 +165,8 @@ def pools_of_a_flavor_have_nodes_of_one_size(resolved: ResolvedSettings) -> Iter
     """Refuse nodes of different sizes behind one flavor, if a pod uses a whole node of one of them: Kueue could not tell where it fits."""
     sizes: dict[str, dict[str, int]] = {}
     for name, pool in resolved.queued_pools.items():
-        if any(each.queued and each.fallback is Fallback.STOCK_OUT for each in pool.classes):
-            sizes.setdefault(compute_class_of(resolved, pool) or pool.gpu.model, {})[name] = pool.gpus_per_node
+        if flavor := shared_flavor(resolved, pool):
+            sizes.setdefault(flavor, {})[name] = pool.gpus_per_node
     for pools in sizes.values():
         whole = [name for name in pools if uses_whole_nodes(resolved, resolved.pools[name])]
         if whole and len(set(pools.values())) > 1:
