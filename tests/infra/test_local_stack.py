@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from flexspot.lab.control_plane import LabControlPlane
     from flexspot.lab.tools.build import Tools
 
+OBJECTS = 63
+"""Objects of the cluster that the local stack declares."""
+
 pytestmark = [pytest.mark.lab, pytest.mark.engine]
 
 KINDS = (
@@ -98,8 +101,8 @@ def test_up_deploys_everything_then_changes_nothing_and_destroy_leaves_nothing(
     """A killed engine truncates the state in between. An edit of teams and departments is kept by Kueue as written."""
     shipped = CHECKOUT / "stacks" / "Pulumi.local.yaml"
     before = shipped.read_text()
-    assert run.up(ignore)["create"] >= 61
-    assert len(names(on_lab)) == 61
+    assert run.up(ignore)["create"] >= OBJECTS
+    assert len(names(on_lab)) == OBJECTS
     assert changed(run.preview(ignore)) == {}
 
     assert run.backend_url is not None
@@ -110,7 +113,7 @@ def test_up_deploys_everything_then_changes_nothing_and_destroy_leaves_nothing(
     lines: list[str] = []
     run.up(lines.append)
     assert lines[0].startswith("An earlier run was killed while it wrote the state")
-    assert len(names(on_lab)) == 61, "nothing is doubled"
+    assert len(names(on_lab)) == OBJECTS, "nothing is doubled"
 
     with_departments(monkeypatch)
     run.up(ignore)
@@ -172,5 +175,5 @@ def test_a_restart_of_the_api_server_does_not_break_an_update(run: StackRun, lab
         restarted.result()
 
     assert "kube-apiserver" in started
-    assert len(names(on_lab)) == 61
+    assert len(names(on_lab)) == OBJECTS
     assert changed(run.up(ignore)) == {}

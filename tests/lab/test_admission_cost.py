@@ -41,16 +41,16 @@ def saving_pod(*, nested: bool) -> KubeObject:
         "env": [{"name": f"part{number}.CHECKPOINT_DIR", "value": place} for number, place in enumerate(places)],
         "args": [f"--option-{number}=/value/{number}" for number in range(60)],
         "volumeMounts": [{"name": f"volume-{number}", "mountPath": path} for number, path in enumerate(paths)],
-        "resources": {"limits": {GPU_RESOURCE: "1"}},
         "securityContext": SAFE_CONTAINER,
     }
+    first = {"resources": {"limits": {GPU_RESOURCE: "1"}}}
     return {
         "restartPolicy": "Never",
         "terminationGracePeriodSeconds": 15,
         "securityContext": SAFE_POD,
         "priorityClassName": "gpu-training",
         "volumes": [{"name": f"volume-{number}", "persistentVolumeClaim": {"claimName": f"claim-{number}"}} for number in range(MOUNTS)],
-        "containers": [{"name": f"container-{number}", **copy.deepcopy(each)} for number in range(CONTAINERS)],
+        "containers": [{"name": f"container-{number}", **copy.deepcopy(each), **({} if number else first)} for number in range(CONTAINERS)],
     }
 
 

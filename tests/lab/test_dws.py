@@ -19,6 +19,7 @@ from queue_fixtures import GKE, QueuePlatform, queues_of
 
 from flexspot.lab.cluster import POD, condition
 from flexspot.lab.exercise.play import JOB, NODE, running_pods
+from flexspot.policies.admission.guarantee import NAME
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -48,7 +49,8 @@ def queued_platform(cluster: Cluster, register: Register) -> Generator[QueuePlat
     teams = [{"name": "alpha", "shares": {"h100-queued": 32, "l4-spot": 4}}]
     with (
         provisioner(cluster),
-        queues_of(cluster, register, {"l4-spot": 1}, retry_soon, pools=pools, teams=teams, **GKE) as platform,
+        # The annotation by which a Job sets the outcomes is like those that the policy refuses.
+        queues_of(cluster, register, {"l4-spot": 1}, retry_soon, pools=pools, teams=teams, without=(NAME,), **GKE) as platform,
     ):
         yield platform
 

@@ -33,13 +33,14 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.lab, pytest.mark.waits]
 
 BY_QUOTA = {"training": {"capacity": ["spot", "on-demand"]}}
+POOLS = [{**each, "node_sharing": True} for each in (SPOT, ON_DEMAND)]
 BETA = {"name": "beta", "shares": {"l4-spot": 0}}
 
 
 @pytest.fixture
 def platform(cluster: Cluster, register: Register) -> Iterator[QueuePlatform]:
     """Yield a node of the on-demand pool. There is no Spot node, but quota for one."""
-    with queues_of(cluster, register, {"l4-on-demand": 1}, pools=[SPOT, ON_DEMAND], classes=BY_QUOTA, teams=[ALPHA, BETA]) as deployed:
+    with queues_of(cluster, register, {"l4-on-demand": 1}, pools=POOLS, classes=BY_QUOTA, teams=[ALPHA, BETA]) as deployed:
         yield deployed
 
 
