@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,9 +11,10 @@ from queue_fixtures import FOUR_L4, QueuePlatform, pools_of, queues_of
 from workload_fixtures import submit
 
 from flexspot.lab.cluster import POD
+from flexspot.policies.admission.guarantee import NAME
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator, Iterator
 
     from queue_objects import Register
 
@@ -25,6 +27,12 @@ NEURON = "aws.amazon.com/neuron"
 
 @pytest.fixture
 def platform(cluster: Cluster, register: Register) -> Iterator[QueuePlatform]:
+    with neuron_platform(cluster, register) as deployed:
+        yield deployed
+
+
+@contextmanager
+def neuron_platform(cluster: Cluster, register: Register, without: tuple[str, ...] = ()) -> Generator[QueuePlatform]:
     """Yield a node of four L4 and one of sixteen Trainium devices. Alpha owns two GPUs and eight devices, beta two GPUs and no device."""
     pools = [
         {"name": "l4-spot", "machine": FOUR_L4, "node_sharing": True, "capacity_type": "spot", "max_nodes": 1, "serves": ["training"]},
@@ -35,7 +43,7 @@ def platform(cluster: Cluster, register: Register) -> Iterator[QueuePlatform]:
         {"name": "beta", "shares": {"l4-spot": 2}},
     ]
     with queues_of(
-        cluster, register, {"l4-spot": 1, "trn-spot": 1}, pools=pools, teams=teams, classes={"neuron": own_class("neuron")}
+        cluster, register, {"l4-spot": 1, "trn-spot": 1}, pools=pools, teams=teams, classes={"neuron": own_class("neuron")}, without=without
     ) as deployed:
         yield deployed
 
@@ -64,16 +72,18 @@ def test_a_neuron_job_is_admitted_within_its_own_quota_and_leaves_that_of_gpus_a
     assert flavors_of(platform, "train")["nvidia.com/gpu"] == platform.own("l4-spot")
 
 
-def test_devices_without_a_share_or_under_another_name_pass_no_queue(platform: QueuePlatform, cluster: Cluster) -> None:
-    core = "aws.amazon.com/neuroncore"
-    for team, name, workload_class, device in (("beta", "sly", "training", NEURON), ("alpha", "cores", "neuron", core)):
-        job = platform.job(team, name, workload_class)
-        [container] = job["spec"]["template"]["spec"]["containers"]
-        container["resources"] = {"limits": {device: "1"}, "requests": {device: "1", "cpu": "1"}}
-        cluster.create(job)
+def test_devices_without_a_share_or_under_another_name_pass_no_queue(cluster: Cluster, register: Register) -> None:
+    """Kueue and the quota refuse them even without the policy."""
+    with neuron_platform(cluster, register, without=(NAME,)) as platform:
+        core = "aws.amazon.com/neuroncore"
+        for team, name, workload_class, device in (("beta", "sly", "training", NEURON), ("alpha", "cores", "neuron", core)):
+            job = platform.job(team, name, workload_class)
+            [container] = job["spec"]["template"]["spec"]["containers"]
+            container["resources"] = {"limits": {device: "1"}, "requests": {device: "1", "cpu": "1"}}
+            cluster.create(job)
 
-    platform.wait_for_refusal("beta", "sly", f"{NEURON} in flavor {platform.own('l4-spot')}")
-    assert cluster.list(POD, platform.own("beta")) == []
-    platform.wait_for_refusal("alpha", "cores", f"{core} in flavor {platform.own('trn-spot')}")
-    [quota] = [each for each in cluster.list("v1/ResourceQuota", platform.own("alpha")) if each["metadata"]["name"] == "team"]
-    assert (quota["spec"]["hard"][f"requests.{core}"], quota["spec"]["hard"][f"requests.{NEURON}"]) == ("0", "8")
+        platform.wait_for_refusal("beta", "sly", f"{NEURON} in flavor {platform.own('l4-spot')}")
+        assert cluster.list(POD, platform.own("beta")) == []
+        platform.wait_for_refusal("alpha", "cores", f"{core} in flavor {platform.own('trn-spot')}")
+        [quota] = [each for each in cluster.list("v1/ResourceQuota", platform.own("alpha")) if each["metadata"]["name"] == "team"]
+        assert (quota["spec"]["hard"][f"requests.{core}"], quota["spec"]["hard"][f"requests.{NEURON}"]) == ("0", "8")
