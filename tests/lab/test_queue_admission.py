@@ -10,6 +10,7 @@ from queue_fixtures import CLUSTER_QUEUE, FOUR_L4, QueuePlatform, condition_of, 
 
 from flexspot.lab.cluster import POD, condition
 from flexspot.lab.exercise.play import JOB, LOCAL_QUEUE
+from flexspot.policies.admission.guarantee import NAME
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -22,12 +23,13 @@ pytestmark = pytest.mark.lab
 
 
 @contextmanager
-def one_team(cluster: Cluster, register: Register, *others: str) -> Generator[QueuePlatform]:
+def one_team(cluster: Cluster, register: Register, *others: str, without: tuple[str, ...] = ()) -> Generator[QueuePlatform]:
     """Yield a platform of four GPUs, all of the team alpha; `others` own none and may not borrow."""
     pool = {"name": "l4-spot", "machine": FOUR_L4, "node_sharing": True, "capacity_type": "spot", "max_nodes": 1, "serves": ["training"]}
     teams: list[dict[str, Any]] = [{"name": "alpha", "shares": {"l4-spot": 4}}]
     teams += [{"name": each, "shares": {"l4-spot": 0}, "borrowing_limits": {"l4-spot": 0}} for each in others]
-    with queues_of(cluster, register, {"l4-spot": 1}, pools=[pool], classes={"training": {"capacity": ["spot"]}}, teams=teams) as platform:
+    classes = {"training": {"capacity": ["spot"]}}
+    with queues_of(cluster, register, {"l4-spot": 1}, pools=[pool], classes=classes, teams=teams, without=without) as platform:
         yield platform
 
 
@@ -61,7 +63,8 @@ def test_a_gang_is_admitted_whole_or_not_at_all(cluster: Cluster, register: Regi
 
 
 def test_a_job_may_not_use_the_queue_of_another_team_from_its_own_namespace(cluster: Cluster, register: Register) -> None:
-    with one_team(cluster, register, "beta") as platform:
+    # The policy would refuse both Jobs. Kueue admits neither without it.
+    with one_team(cluster, register, "beta", without=(NAME,)) as platform:
         # Beta may not even borrow. A LocalQueue that it creates for alpha's ClusterQueue must not circumvent that.
         cluster.apply(
             {
