@@ -41,6 +41,15 @@ FOUR_L4 = "g6.12xlarge"
 """A machine with four L4. Teams share its nodes only with `node_sharing`."""
 ONE_L4 = "g6.4xlarge"
 """A machine with one L4."""
+SHARED_NODE = {
+    "name": "l4-spot",
+    "machine": FOUR_L4,
+    "node_sharing": True,
+    "capacity_type": "spot",
+    "max_nodes": 1,
+    "serves": ["training", "interactive"],
+}
+"""A pool of one node of four GPUs, whose pods may be of several teams."""
 
 
 @dataclass(frozen=True)
@@ -183,16 +192,8 @@ def queues_of(
 
 def two_teams(cluster: Cluster, register: Register, **how: Any) -> AbstractContextManager[QueuePlatform]:
     """Return a node of four GPUs, two for each team, for training and notebooks. `how` are arguments of `queues_of`."""
-    pool = {
-        "name": "l4-spot",
-        "machine": FOUR_L4,
-        "node_sharing": True,
-        "capacity_type": "spot",
-        "max_nodes": 1,
-        "serves": ["training", "interactive"],
-    }
     teams = [{"name": name, "shares": {"l4-spot": 2}} for name in ("alpha", "beta")]
-    return queues_of(cluster, register, {"l4-spot": 1}, pools=[pool], teams=teams, **how)
+    return queues_of(cluster, register, {"l4-spot": 1}, pools=[SHARED_NODE], teams=teams, **how)
 
 
 def pools_of(cluster: Cluster, pods: list[KubeObject]) -> set[str | None]:

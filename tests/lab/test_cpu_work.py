@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import pytest
-from queue_fixtures import FOUR_L4, QueuePlatform, condition_of, pools_of, queues_of, why_waiting
+from queue_fixtures import SHARED_NODE, QueuePlatform, condition_of, pools_of, queues_of, why_waiting
 from workload_fixtures import submit
 
 from flexspot.capacity.catalog.node_labels import GPU_RESOURCE, KARPENTER_POOL_LABEL
@@ -29,18 +29,10 @@ VCPU_OF_NODE = 8
 @pytest.fixture
 def platform(cluster: Cluster, register: Register) -> Iterator[QueuePlatform]:
     """Yield a node of four GPUs and one of eight vCPU without GPUs. Alpha owns 8 vCPU, of which 2 are for launchers, beta 4."""
-    pool = {
-        "name": "l4-spot",
-        "machine": FOUR_L4,
-        "node_sharing": True,
-        "capacity_type": "spot",
-        "max_nodes": 1,
-        "serves": ["training", "interactive"],
-    }
     alpha = {"name": "alpha", "shares": {"l4-spot": 2}, "cpu_work": {"vcpu": 8, "memory_gib": 32}}
     beta = {"name": "beta", "shares": {"l4-spot": 2}, "cpu_work": {"vcpu": 4, "memory_gib": 16}}
     room = {"max_vcpu": 16, "max_memory_gib": 64}
-    with queues_of(cluster, register, {"l4-spot": 1}, pools=[pool], teams=[alpha, beta], other_work=room) as deployed:
+    with queues_of(cluster, register, {"l4-spot": 1}, pools=[SHARED_NODE], teams=[alpha, beta], other_work=room) as deployed:
         cluster.create(cpu_node(deployed))
         yield deployed
 

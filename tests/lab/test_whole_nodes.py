@@ -33,7 +33,7 @@ def large_nodes(cluster: Cluster, register: Register, without: tuple[str, ...] =
 def test_each_team_gets_its_share_of_large_nodes_whatever_the_others_have(cluster: Cluster, register: Register) -> None:
     with large_nodes(cluster, register) as platform:
         # Four pods of one GPU fit into alpha's share. On four nodes they would leave no whole node to the others.
-        with pytest.raises(ApiException, match="GPUs: 1, and no pool of this team has nodes for such pods: it would wait for ever"):
+        with pytest.raises(ApiException, match="for a pod, and no pool of this team has nodes for such pods: it would wait for ever"):
             platform.submit("alpha", "small", pods=4)
 
         for number in range(NODES):

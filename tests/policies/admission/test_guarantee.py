@@ -239,6 +239,11 @@ def test_only_pods_with_all_gpus_of_a_whole_node_tolerate_its_taint(spec: Object
     assert "tolerates-too-much" in broken(job_set(pod(), spec))
 
 
+def test_pods_without_containers_are_judged() -> None:
+    """A CustomResource may lack fields that Kubernetes requires in pods. A rule that fails would refuse it with an error."""
+    assert problems_of(made("ray.io/v1", "RayCluster", {"headGroupSpec": {"template": {"spec": {}}}})) == {}
+
+
 def test_gpus_of_sidecars_are_a_part_of_a_pods_gpus() -> None:
     half = pod(gpus=4)["containers"][0]
     spec = pod(gpus=4, initContainers=[half | {"name": "beside", "restartPolicy": "Always"}])
@@ -383,6 +388,7 @@ def test_people_request_no_gpus_outside_of_teams(kind: Callable[[Object], Object
 
     assert broken(kind(pod()), policy=ELSEWHERE) == {"gpus-outside-of-teams"}
     assert broken(kind(without) if kind is not QUEUED[1] else job_set(without), policy=ELSEWHERE) == set()
+    assert broken(made("ray.io/v1", "RayCluster", {"headGroupSpec": {"template": {"spec": {}}}}), policy=ELSEWHERE) == set()
     daemons = made("apps/v1", "DaemonSet", {"template": {"spec": pod(gpus=8)}})
     assert broken(daemons, policy=ELSEWHERE) == {"gpus-outside-of-teams"}
     assert broken(job_set(*[without] * 64, pod()), policy=ELSEWHERE) == {"gpus-outside-of-teams"}

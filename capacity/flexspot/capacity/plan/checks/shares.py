@@ -154,7 +154,7 @@ def _parts_of_nodes(resolved: ResolvedSettings, path: str, amounts: GpusOfPools)
             is_slice = getattr(pool.settings, "tpu_topology", None) is not None
             unit = pool.ceiling.gpus if is_slice else pool.gpus_per_node
             if gpus % unit:
-                what = f"the {unit} chips of the slice" if is_slice else f"the {unit} GPUs or chips of a {pool.machines[0].name}"
+                what = f"the {unit} chips of the slice" if is_slice else f"the {unit} devices of a {pool.machines[0].name}"
                 problem = f"is not a multiple of {what}, which workloads use as a whole"
                 lower = gpus // unit * unit
                 near = f"{lower} or {lower + unit}" if lower + unit <= pool.ceiling.gpus else str(lower)
